@@ -1,0 +1,102 @@
+"""What every executor does: launch one kernel over buffers, report faults, give the buffers back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Dim3 = tuple[int, int, int]
+
+#: The kinds of fault, those of compute-sanitizer's memcheck, racecheck, initcheck and synccheck, and ours.
+FaultKind = Literal[
+    "out-of-bounds", "misaligned", "wrong-space", "uninitialised-read", "uninitialised-register",
+    "race", "barrier", "shuffle", "member-mask", "stack-overflow", "read-only-write",
+    "step-limit", "time-limit", "trap", "unsupported", "launch", "guard-band",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Grid in blocks, block in threads, dynamic shared memory in bytes."""
+
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A pointer argument: global memory that starts as `data` (any shape, C order, copied in).
+
+    `initialised` False means the bytes are poison to be overwritten: reading one is a fault where the
+    executor can see it. `read_only` True: a write is a fault. `offset`: bytes by which the base address is
+    shifted from the executor's natural 256-byte alignment (a multiple of the element size).
+    """
+
+    data: npt.NDArray[np.generic]
+    initialised: bool = True
+    read_only: bool = False
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A by-value argument of PTX type `type` ("u32", "f32", "f16", ...)."""
+
+    type: str
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """The same buffer as argument `index`."""
+
+    index: int
+
+
+Argument = Buffer | Scalar | Alias
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault, at the first place it was seen. `line` is 1-based in the PTX text, 0 if unknown."""
+
+    kind: FaultKind
+    message: str
+    line: int = 0
+    block: Dim3 | None = None
+    thread: Dim3 | None = None
+    address: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`buffers` holds the final contents for each argument, None for scalars. `instructions` counts
+    thread-instructions, 0 where the executor cannot."""
+
+    ok: bool
+    faults: tuple[Fault, ...]
+    buffers: tuple[npt.NDArray[np.generic] | None, ...]
+    instructions: int = 0
+
+
+class Executor(Protocol):
+    """Runs kernels. `name` is "emulator" or "gpu"."""
+
+    name: str
+
+    def run(
+        self, ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], *, arch: str | None = None
+    ) -> Outcome:
+        """Launch `entry` (None: the only one) of `ptx` once.
+
+        Faults of the kernel come back in the Outcome; PtxgenError is raised for what the caller did wrong
+        (no such entry, wrong argument count or type) or for an executor that cannot work.
+        """
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,51 @@
+"""Diagnostics: what is wrong in a PTX text, where, and what would be right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ptxgen.errors import PtxgenError
+from ptxgen.ptx.tree import Span
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """`code` is a stable kebab-case identifier, `hint` says what would be right."""
+
+    span: Span
+    severity: Severity
+    code: str
+    message: str
+    hint: str = ""
+
+
+class PtxSyntaxError(PtxgenError):
+    """A text that does not parse; carries its diagnostics (at least one)."""
+
+    exit_code = 1
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...], text: str, name: str) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n".join(draw(d, text, name) for d in diagnostics))
+
+
+def draw(diagnostic: Diagnostic, text: str, name: str = "<ptx>", context: int = 2) -> str:
+    """`name:line:column: severity: message [code]`, `context` lines before, the line, and a caret under it."""
+    span = diagnostic.span
+    head = f"{name}:{span.line}:{span.column}: {diagnostic.severity}: {diagnostic.message} [{diagnostic.code}]"
+    lines = text.splitlines()
+    out = [head]
+    if 1 <= span.line <= len(lines):
+        first = max(1, span.line - context)
+        width = len(str(span.line))
+        for number in range(first, span.line + 1):
+            out.append(f" {number:>{width}} | {lines[number - 1].expandtabs(4)}")
+        before = len(lines[span.line - 1][: max(0, span.column - 1)].expandtabs(4))
+        until = span.end_column - span.column if span.end_line == span.line else 1
+        out.append(f" {' ' * width} | {' ' * before}{'^' * max(1, until)}")
+    if diagnostic.hint:
+        out.append(f"   hint: {diagnostic.hint}")
+    return "\n".join(out)
