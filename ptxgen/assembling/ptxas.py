@@ -72,7 +72,7 @@ class Ptxas:
                 arch, True, figures.registers, figures.spill_bytes, figures.shared_bytes, messages, cubin
             )
         # A refusal is an exit status of its own making together with a reason. Anything else is no verdict: a
-        # signal (negative here, 128 and more through a shell), success without a cubin, failure without words.
+        # signal (negative here, 128 and up through a shell), success without a cubin, failure without words.
         crashed = status < 0 or (status >= 128 and status != 255)
         if crashed or status == 0 or not any(message.severity != "warning" for message in messages):
             raise ToolCrashed(

@@ -1,0 +1,19 @@
+"""Finding, fetching and loading models, and the session through which decoding uses one."""
+
+from ptxgen.models.failures import ContextFull, ModelError
+from ptxgen.models.find import FoundModel, find_model, known_models
+from ptxgen.models.open import open_session
+from ptxgen.models.random import RandomSession
+from ptxgen.models.session import ModelIdentity, Session
+
+__all__ = [
+    "ContextFull",
+    "FoundModel",
+    "ModelError",
+    "ModelIdentity",
+    "RandomSession",
+    "Session",
+    "find_model",
+    "known_models",
+    "open_session",
+]

@@ -1,4 +1,4 @@
-"""What decoding needs of a model: bytes of tokens, a tokeniser, logits, and a position that can be rewound."""
+"""What decoding needs of a model: token bytes, a tokeniser, logits, and a position that can be rewound."""
 
 from __future__ import annotations
 
