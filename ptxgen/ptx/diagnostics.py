@@ -33,9 +33,10 @@ class PtxSyntaxError(PtxgenError):
 
 
 def draw(diagnostic: Diagnostic, text: str, name: str = "<ptx>", context: int = 2) -> str:
-    """`name:line:column: severity: message [code]`, `context` lines before, the line, and a caret under it."""
+    """`name:line:column: severity: message [code]`, `context` lines before, the line, a caret under it."""
     span = diagnostic.span
-    head = f"{name}:{span.line}:{span.column}: {diagnostic.severity}: {diagnostic.message} [{diagnostic.code}]"
+    place = f"{name}:{span.line}:{span.column}"
+    head = f"{place}: {diagnostic.severity}: {diagnostic.message} [{diagnostic.code}]"
     lines = text.splitlines()
     out = [head]
     if 1 <= span.line <= len(lines):

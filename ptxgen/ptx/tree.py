@@ -47,7 +47,8 @@ class Immediate:
 @dataclass(frozen=True, slots=True)
 class Address:
     """`[base+offset]`; `base` is None for `[16]`. `components` holds extra parts of texture-like
-    addresses (`[tex, {x, y}]`), in order, and is empty otherwise. `brackets` is False for `name+4` in `mov`."""
+    addresses (`[tex, {x, y}]`), in order, and is empty otherwise. `brackets` is False for `name+4` in `mov`
+    and in initialisers, where `base` may also be `generic(name)` or `0xFF(name)`, as written."""
 
     base: Name | None
     offset: int = 0

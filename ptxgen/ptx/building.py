@@ -1,0 +1,349 @@
+"""From what the grammar matched to tree nodes: one method a rule, called while parsing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from lark import Token, Transformer
+
+from ptxgen.ptx import constants
+from ptxgen.ptx.declaring import Declaration, declare, words
+from ptxgen.ptx.diagnostics import Diagnostic
+from ptxgen.ptx.tree import (
+    Address,
+    Arguments,
+    Block,
+    Directive,
+    Function,
+    Guard,
+    Immediate,
+    Instruction,
+    Label,
+    Module,
+    Name,
+    Negated,
+    Operand,
+    Pair,
+    Span,
+    Statement,
+    Variable,
+    Vector,
+)
+
+Children = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """`.version`, `.target` or `.address_size`, until the module takes them in."""
+
+    kind: Literal["version", "target", "address_size"]
+    values: tuple[str, ...]
+    span: Span
+
+
+def span_of(token: Token) -> Span:
+    """Where a token stands."""
+    return Span(token.line or 0, token.column or 0, token.end_line or 0, token.end_column or 0)
+
+
+def between(first: Any, last: Any) -> Span:
+    """From the start of one token or node to the end of another."""
+    start = first if isinstance(first, Token) else first.span
+    end = last if isinstance(last, Token) else last.span
+    return Span(start.line or 0, start.column or 0, end.end_line or 0, end.end_column or 0)
+
+
+def name_of(token: Token) -> Name:
+    """The name a token spells."""
+    return Name(str(token), span_of(token))
+
+
+def operand_of(child: Any) -> Operand:
+    """Tokens that reach an operand's place are names; the rest is built already."""
+    return name_of(child) if isinstance(child, Token) else child
+
+
+class Builder(Transformer[Token, Module]):
+    """Faults that the grammar cannot see (a constant that overflows) are collected in `faults`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[Diagnostic] = []
+
+    def fault(self, span: Span, code: str, message: str, hint: str = "") -> None:
+        self.faults.append(Diagnostic(span, "error", code, message, hint))
+
+    # ------------------------------------------------------------ module
+
+    def module(self, items: Children) -> Module:
+        headings: dict[str, Heading] = {}
+        kept: list[Function | Variable | Directive] = []
+        for item in items:
+            if isinstance(item, Heading):
+                self._check_heading(item, headings, bool(kept))
+                headings.setdefault(item.kind, item)
+            elif isinstance(item, list):
+                kept.extend(item)
+            else:
+                kept.append(item)
+        version, target, size = (headings.get(k) for k in ("version", "target", "address_size"))
+        return Module(
+            version=version.values[0] if version else "",
+            target=target.values if target else (),
+            address_size=int(size.values[0], 0) if size else None,
+            items=tuple(kept),
+            span=version.span if version else Span(1, 1, 1, 1),
+        )
+
+    def _check_heading(self, item: Heading, seen: dict[str, Heading], late: bool) -> None:
+        spelled = f".{item.kind}"
+        if item.kind in seen:
+            self.fault(item.span, "duplicate-directive", f"{spelled} is given twice")
+        elif item.kind == "version" and (seen or late):
+            self.fault(item.span, "misplaced-directive", ".version must be the first directive of the file")
+        elif item.kind == "target" and late:
+            self.fault(item.span, "misplaced-directive", ".target must follow .version directly")
+
+    def version(self, c: Children) -> Heading:
+        return Heading("version", (str(c[1]),), between(c[0], c[-1]))
+
+    def target(self, c: Children) -> Heading:
+        return Heading("target", tuple(str(t) for t in c[1:]), between(c[0], c[-1]))
+
+    def address_size(self, c: Children) -> Heading:
+        return Heading("address_size", (str(self.literal([c[1]]).value),), between(c[0], c[-1]))
+
+    def alias(self, c: Children) -> Directive:
+        return Directive("alias", f".alias {c[1]}, {c[2]};", None, between(c[0], c[-1]))
+
+    def linked(self, c: Children) -> Function | list[Variable]:
+        linkage = tuple(str(t)[1:] for t in c[:-1])
+        what = c[-1]
+        if isinstance(what, Function):
+            return replace(what, linkage=linkage)
+        return [v.named(linkage) for v in what]
+
+    linked_variable = linked
+
+    # ------------------------------------------------------------ functions
+
+    def function(self, c: Children) -> Function:
+        kind, name, returns, params, attributes, span = c[0]
+        body = c[-1] if isinstance(c[-1], tuple) else None
+        directives = attributes + tuple(d for d in c[1:-1] if isinstance(d, Directive))
+        return Function(kind, name, params, returns, (), directives, body, span)
+
+    def function_head(self, c: Children) -> tuple[Any, ...]:
+        groups: dict[str, tuple[Variable, ...]] = {"returns": (), "params": ()}
+        attributes: list[Directive] = []
+        name = c[0]
+        for child in c[1:]:
+            if isinstance(child, tuple):
+                groups[child[0]] = child[1]
+            elif child.type == "ATTRIBUTE":
+                attributes.append(Directive("attribute", "".join(child.split()), None, span_of(child)))
+            else:
+                name = child
+        span = between(c[0], name)
+        return (str(c[0])[1:], str(name), groups["returns"], groups["params"], tuple(attributes), span)
+
+    def returns(self, c: Children) -> tuple[str, tuple[Variable, ...]]:
+        return "returns", c[0] if c else ()
+
+    def params(self, c: Children) -> tuple[str, tuple[Variable, ...]]:
+        return "params", c[0] if c else ()
+
+    def parameter_list(self, c: Children) -> tuple[Variable, ...]:
+        return tuple(c)
+
+    def parameter(self, c: Children) -> Variable:
+        place = next(i for i, t in enumerate(c) if isinstance(t, Token) and t.type in ("IDENT", "UNDERSCORE"))
+        head = Declaration.of(c[:place])
+        return declare(head, c[place], c[place + 1 :], self.fault).named(())
+
+    def function_directive(self, c: Children) -> Directive:
+        name = str(c[0])[1:]
+        numbers = [str(self.literal([t]).text) for t in c[1:]]
+        text = f".{name} {', '.join(numbers)}" if numbers else f".{name}"
+        return Directive(name, text, None, between(c[0], c[-1]))
+
+    def function_pragma(self, c: Children) -> Directive:
+        strings = ", ".join(str(t) for t in c[1:] if t.type == "STRING")
+        return Directive("pragma", f".pragma {strings};", None, between(c[0], c[-1]))
+
+    pragma = function_pragma
+
+    def body(self, c: Children) -> tuple[Statement, ...]:
+        return tuple(self._flat(c[1:-1]))
+
+    def block(self, c: Children) -> Block:
+        return Block(tuple(self._flat(c[1:-1])), between(c[0], c[-1]))
+
+    @staticmethod
+    def _flat(children: Sequence[Any]) -> list[Statement]:
+        flat: list[Statement] = []
+        for child in children:
+            if isinstance(child, list):
+                flat.extend(child)
+            else:
+                flat.append(child)
+        return flat
+
+    # ------------------------------------------------------------ declarations
+
+    def variable(self, c: Children) -> list[Any]:
+        place = next(i for i, t in enumerate(c) if isinstance(t, tuple) and t[0] == "declarator")
+        head = Declaration.of(c[:place])
+        return [declare(head, t[1], t[2:], self.fault) for t in c[place:] if isinstance(t, tuple)]
+
+    def declarator(self, c: Children) -> tuple[Any, ...]:
+        return ("declarator", *c)
+
+    def alignment(self, c: Children) -> tuple[str, int]:
+        return "align", self._whole(c[1])
+
+    def pointer(self, c: Children) -> tuple[str, str]:
+        parts = ["ptr"]
+        for child in c[1:]:
+            parts.append(f".align {child[1]}" if isinstance(child, tuple) else str(child))
+        return "attribute", " ".join(parts)
+
+    def count(self, c: Children) -> tuple[str, int]:
+        return "count", self._whole(c[0])
+
+    def dimension(self, c: Children) -> tuple[str, int | None]:
+        if not c:
+            return "dimension", None
+        value = c[0].value
+        if not isinstance(value, int) or value < 0:
+            self.fault(c[0].span, "bad-dimension", "an array's extent is a non-negative integer")
+            value = 1
+        return "dimension", value
+
+    def initial_list(self, c: Children) -> list[Any]:
+        return [name_of(t) if isinstance(t, Token) else t for t in c]
+
+    def wrapped_symbol(self, c: Children) -> Operand:
+        inner = Name(f"{c[0]}({c[1]})", between(c[0], c[1]))
+        if c[0].type == "NAME" and c[0] != "generic":
+            self.fault(span_of(c[0]), "bad-initialiser", f"{c[0]}(…) is no operator of initialisers",
+                       "generic(name) gives a generic address, 0xFF(name) one byte of an address")
+        if len(c) == 2:
+            return inner
+        return Address(inner, self._offset(c[2]), (), False, between(c[0], c[2]))
+
+    # ------------------------------------------------------------ statements
+
+    def label(self, c: Children) -> Label:
+        return Label(_label_text(c[0]), span_of(c[0]))
+
+    def prototype(self, c: Children) -> Directive:
+        head = self.function_head([c[1], *(t for t in c[2:-1] if not isinstance(t, Directive))])
+        directives = [t.text for t in c[2:-1] if isinstance(t, Directive)]
+        text = words(head[1], head[2], head[3], directives)
+        return Directive("callprototype", text, _label_text(c[0]), between(c[0], c[-1]))
+
+    def targets(self, c: Children) -> Directive:
+        names = ", ".join(str(t) for t in c[2:-1])
+        return Directive(str(c[1])[1:], f"{c[1]} {names};", _label_text(c[0]), between(c[0], c[-1]))
+
+    def loc(self, c: Children) -> Directive:
+        text = re.sub(r"\s*,\s*", ", ", " ".join(c[0].split()))
+        return Directive("loc", text, None, span_of(c[0]))
+
+    def file(self, c: Children) -> Directive:
+        before, path, after = c[0].split('"')
+        tail = "".join(f", {n}" for n in re.findall("[0-9]+", after))
+        return Directive("file", f'{" ".join(before.split())} "{path}"{tail}', None, span_of(c[0]))
+
+    def section(self, c: Children) -> Directive:
+        lines = [line.strip() for line in c[0].splitlines()]
+        return Directive("section", "\n".join(line for line in lines if line), None, span_of(c[0]))
+
+    def instruction(self, c: Children) -> Instruction:
+        guard = c[0] if isinstance(c[0], Guard) else None
+        opcode = c[1] if guard else c[0]
+        operands = c[-2] if isinstance(c[-2], tuple) else ()
+        return Instruction("".join(opcode.split()), operands, guard, between(c[0], c[-1]))
+
+    def guard(self, c: Children) -> Guard:
+        return Guard(str(c[-1]), len(c) == 3, between(c[0], c[-1]))
+
+    # ------------------------------------------------------------ operands
+
+    def operands(self, c: Children) -> tuple[Operand, ...]:
+        return tuple(operand_of(t) for t in c)
+
+    call_operands = operands
+
+    def arguments(self, c: Children) -> Arguments:
+        return Arguments(c[1] if len(c) == 3 else (), between(c[0], c[-1]))
+
+    def pair(self, c: Children) -> Pair:
+        return Pair(operand_of(c[0]), operand_of(c[2]), between(c[0], c[2]))
+
+    def negated(self, c: Children) -> Negated:
+        return Negated(name_of(c[1]), between(c[0], c[1]))
+
+    def symbol_offset(self, c: Children) -> Address:
+        return Address(name_of(c[0]), self._offset(c[-1]), (), False, between(c[0], c[-1]))
+
+    def vector(self, c: Children) -> Vector:
+        return Vector(c[1], between(c[0], c[-1]))
+
+    def address(self, c: Children) -> Address:
+        return Address(name_of(c[1]), 0, (), True, between(c[0], c[-1]))
+
+    def address_offset(self, c: Children) -> Address:
+        parts = tuple(operand_of(t) for t in c[4:-1])
+        return Address(name_of(c[1]), self._offset(c[3]), parts, True, between(c[0], c[-1]))
+
+    def address_constant(self, c: Children) -> Address:
+        return Address(None, self._offset(c[1]), (), True, between(c[0], c[-1]))
+
+    def address_components(self, c: Children) -> Address:
+        return Address(name_of(c[1]), 0, tuple(operand_of(t) for t in c[2:-1]), True, between(c[0], c[-1]))
+
+    # ------------------------------------------------------------ constants
+
+    def literal(self, c: Children) -> Immediate:
+        return self._fold(span_of(c[0]), lambda span: constants.literal(str(c[0]), span))
+
+    def unary(self, c: Children) -> Immediate:
+        return self._fold(between(c[0], c[1]), lambda span: constants.unary(str(c[0]), c[1], span))
+
+    def binary(self, c: Children) -> Immediate:
+        return self._fold(between(c[0], c[2]), lambda span: constants.binary(c[0], str(c[1]), c[2], span))
+
+    def choice(self, c: Children) -> Immediate:
+        return self._fold(between(c[0], c[2]), lambda span: constants.choice(c[0], c[1], c[2], span))
+
+    def cast(self, c: Children) -> Immediate:
+        return self._fold(between(c[0], c[1]), lambda span: constants.cast(str(c[0]), c[1], span))
+
+    def grouped(self, c: Children) -> Immediate:
+        return self._fold(between(c[0], c[2]), lambda span: constants.grouped(c[1], span))
+
+    def _fold(self, span: Span, fold: Callable[[Span], Immediate]) -> Immediate:
+        try:
+            return fold(span)
+        except constants.ConstantFault as fault:
+            self.fault(span, "bad-constant", str(fault))
+            return Immediate("0", 0, "int", span)
+
+    def _offset(self, constant: Immediate) -> int:
+        if isinstance(constant.value, int):
+            return constant.value
+        self.fault(constant.span, "bad-constant", "an offset is an integer")
+        return 0
+
+    def _whole(self, token: Token) -> int:
+        return int(self.literal([token]).value)
+
+
+def _label_text(token: Token) -> str:
+    return str(token)[:-1].rstrip()

@@ -1,0 +1,180 @@
+"""Constants of PTX: literals and constant expressions (manual, "Constants").
+
+Integers are 64 bits wide; an expression with an operand above 2^63-1 is computed unsigned, any other
+signed, and the result wraps. Decimal floats are 64-bit; `0f…` and `0d…` give the bits themselves.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from ptxgen.ptx.tree import NOWHERE, Immediate, Span
+
+#: Beyond these no program ever written goes; they keep hostile texts linear.
+LONGEST_LITERAL = 100
+LONGEST_EXPRESSION = 4096
+
+_HEX_FLOAT = re.compile(r"0[fF][0-9A-Fa-f]{8}|0[dD][0-9A-Fa-f]{16}")
+_SIGNED_LIMIT = 1 << 63
+_WORD = 1 << 64
+WARP_SIZE = 32
+
+
+class ConstantFault(ValueError):
+    """A constant that denotes nothing; the text says why."""
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> tuple[int | float, str]:
+    if text == "WARP_SZ":
+        return WARP_SIZE, "int"
+    if len(text) > LONGEST_LITERAL:
+        raise ConstantFault("the constant does not fit in 64 bits")
+    if _HEX_FLOAT.fullmatch(text):
+        bits = bytes.fromhex(text[2:])
+        single = text[1] in "fF"
+        value: float = struct.unpack(">f" if single else ">d", bits)[0]
+        return value, "f32" if single else "f64"
+    lower = text.lower()
+    if "." in lower or ("e" in lower and not lower.startswith("0x")):
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            raise ConstantFault("the constant overflows a 64-bit float")
+        return value, "f64"
+    digits = text.removesuffix("U")
+    prefix = digits[:2].lower()
+    if prefix == "0x":
+        whole = int(digits[2:], 16)
+    elif prefix == "0b":
+        whole = int(digits[2:], 2)
+    elif digits.startswith("0") and len(digits) > 1:
+        whole = int(digits, 8)
+    else:
+        whole = int(digits)
+    if whole >= _WORD:
+        raise ConstantFault("the constant does not fit in 64 bits")
+    return whole, "int"
+
+
+def literal(text: str, span: Span = NOWHERE) -> Immediate:
+    """The constant a single literal denotes. Equal texts give the very same value object, NaN included.
+
+    Raises ConstantFault when it does not fit.
+    """
+    value, kind = _parse(text)
+    return Immediate(text, value, kind, span)  # type: ignore[arg-type]
+
+
+def is_bits(constant: Immediate) -> bool:
+    """Whether it is a single `0f…`/`0d…`, which no operator may be applied to."""
+    return _HEX_FLOAT.fullmatch(constant.text) is not None
+
+
+def wrap(value: int, unsigned: bool) -> int:
+    """`value` modulo 2^64, as unsigned or two's complement."""
+    value %= _WORD
+    return value if unsigned or value < _SIGNED_LIMIT else value - _WORD
+
+
+def unary(operator: str, operand: Immediate, span: Span) -> Immediate:
+    """`-a`, `+a`, `~a`, `!a`."""
+    text = _joined(operator + operand.text)
+    value = operand.value
+    if is_bits(operand):
+        raise ConstantFault(f"{operator} cannot be applied to {operand.text}: flip the sign bit instead")
+    if operator == "!":
+        return Immediate(text, int(not value), "int", span)
+    if isinstance(value, float):
+        if operator == "~":
+            raise ConstantFault("~ takes an integer")
+        return Immediate(text, -value if operator == "-" else value, operand.kind, span)
+    result = {"-": -value, "+": value, "~": ~value}[operator]
+    return Immediate(text, wrap(result, value >= _SIGNED_LIMIT), "int", span)
+
+
+def binary(left: Immediate, operator: str, right: Immediate, span: Span) -> Immediate:
+    """`a * b` and the like; floats take arithmetic and comparisons only."""
+    text = _joined(left.text + operator + right.text)
+    if is_bits(left) or is_bits(right):
+        raise ConstantFault(f"{operator} cannot be applied to a float given by its bits")
+    a, b = left.value, right.value
+    if isinstance(a, float) or isinstance(b, float):
+        return _float_binary(float(a), operator, float(b), text, span)
+    unsigned = a >= _SIGNED_LIMIT or b >= _SIGNED_LIMIT
+    a, b = wrap(a, unsigned), wrap(b, unsigned)
+    if operator in ("/", "%"):
+        if b == 0:
+            raise ConstantFault("division by zero in a constant expression")
+        quotient = abs(a) // abs(b)
+        quotient = -quotient if (a < 0) != (b < 0) else quotient
+        result = quotient if operator == "/" else a - b * quotient
+    elif operator == "<<":
+        result = a << (b & 63)
+    elif operator == ">>":
+        result = a >> (b & 63)
+    else:
+        result = int(_INTEGER[operator](a, b))
+    return Immediate(text, wrap(result, unsigned), "int", span)
+
+
+def choice(condition: Immediate, yes: Immediate, no: Immediate, span: Span) -> Immediate:
+    """`c ? a : b`."""
+    chosen = yes if condition.value else no
+    text = _joined(f"{condition.text}?{yes.text}:{no.text}")
+    return Immediate(text, chosen.value, chosen.kind, span)
+
+
+def cast(type_text: str, operand: Immediate, span: Span) -> Immediate:
+    """`(.u64) a` and `(.s64) a`; `type_text` holds the parentheses."""
+    text = _joined("".join(type_text.split()) + operand.text)
+    if isinstance(operand.value, float):
+        raise ConstantFault("a cast takes an integer")
+    return Immediate(text, wrap(operand.value, "u64" in type_text), "int", span)
+
+
+def grouped(operand: Immediate, span: Span) -> Immediate:
+    """`(a)`."""
+    return Immediate(_joined(f"({operand.text})"), operand.value, operand.kind, span)
+
+
+def _float_binary(a: float, operator: str, b: float, text: str, span: Span) -> Immediate:
+    if operator in _COMPARISONS:
+        return Immediate(text, int(_INTEGER[operator](a, b)), "int", span)
+    if operator == "/" and b == 0:
+        raise ConstantFault("division by zero in a constant expression")
+    if operator not in "+-*/":
+        raise ConstantFault(f"{operator} takes integers")
+    try:
+        result = {"+": a + b, "-": a - b, "*": a * b}[operator] if operator != "/" else a / b
+    except OverflowError:
+        raise ConstantFault("the constant overflows a 64-bit float") from None
+    return Immediate(text, result, "f64", span)
+
+
+_COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">=", "&&", "||"))
+_INTEGER: dict[str, Callable[[Any, Any], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "&&": lambda a, b: bool(a) and bool(b),
+    "||": lambda a, b: bool(a) or bool(b),
+}
+
+
+def _joined(text: str) -> str:
+    if len(text) > LONGEST_EXPRESSION:
+        raise ConstantFault("the constant expression is too long")
+    return text

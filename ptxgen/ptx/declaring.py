@@ -1,0 +1,149 @@
+"""Declarations: from their parts to one `Variable` a declared name, and the flattening of initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from lark import Token
+
+from ptxgen.ptx.printing import print_parameter
+from ptxgen.ptx.tree import Immediate, Name, Operand, Span, Variable
+
+Fault = Callable[[Span, str, str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the names of one declaration have in common."""
+
+    space: str
+    type: str
+    vector: int
+    alignment: int | None
+    attributes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[Any]) -> Declaration:
+        """`parts`: the tokens and pairs before the first name, in any order."""
+        space = kind = ""
+        vector, alignment = 1, None
+        attributes: list[str] = []
+        for part in parts:
+            if isinstance(part, tuple):
+                if part[0] == "align":
+                    alignment = part[1]
+                else:
+                    attributes.append(part[1])
+            elif part.type == "SPACE":
+                space = str(part)[1:]
+            elif part.type == "TYPE":
+                kind = str(part)[1:]
+            elif part.type == "VECTOR":
+                vector = int(part[2:4])
+            else:
+                attributes.extend(split_attributes(str(part)))
+        return cls(space, kind, vector, alignment, tuple(attributes))
+
+
+@dataclass(frozen=True, slots=True)
+class Unlinked:
+    """A variable that still waits for the linkage written before it."""
+
+    variable: Variable
+
+    def named(self, linkage: tuple[str, ...]) -> Variable:
+        """The variable, with its linkage."""
+        return replace(self.variable, linkage=linkage) if linkage else self.variable
+
+
+def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) -> Unlinked:
+    """One declared name. `parts`: `("count", n)`, `("dimension", n)` and at most one initialiser."""
+    span = Span(name.line or 0, name.column or 0, name.end_line or 0, name.end_column or 0)
+    count = None
+    dimensions: list[int | None] = []
+    initialiser: tuple[Operand, ...] | None = None
+    for part in parts:
+        if isinstance(part, tuple) and part[0] == "count":
+            count = part[1]
+        elif isinstance(part, tuple):
+            dimensions.append(part[1])
+        else:
+            value = Name(str(part), _token_span(part)) if isinstance(part, Token) else part
+            values = value if isinstance(value, list) else [value]
+            shape = (*dimensions, head.vector) if head.vector > 1 else tuple(dimensions)
+
+            def report(text: str) -> None:
+                fault(span, "bad-initialiser", text, "")
+
+            initialiser = flatten(values, shape, head.type, report)
+    return Unlinked(
+        Variable(
+            head.space, head.type, str(name), count, head.vector, head.alignment,
+            tuple(dimensions), initialiser, (), head.attributes, span,
+        )
+    )
+
+
+#: Inner extents beyond this are not padded out: no initialiser of that size was ever written by hand.
+_MOST_PADDING = 1 << 20
+
+
+def flatten(
+    values: list[Any], shape: tuple[int | None, ...], kind: str, fault: Callable[[str], None]
+) -> tuple[Operand, ...]:
+    """Nested initial values as one flat list: rows shorter than their extent are filled with zeros,
+    except at the very end. `shape` holds the extents, the vector's last."""
+    if not any(isinstance(v, list) for v in values):
+        if len(shape) > 1 and len(values) > 1:
+            fault("the values of each row need braces of their own")
+        return tuple(values)
+    inner = shape[1:]
+    if not inner or any(extent is None for extent in inner):
+        fault("more braces than the array has dimensions")
+        return ()
+    width = prod(extent or 0 for extent in inner)
+    if width * len(values) > _MOST_PADDING:
+        fault("the initialiser is too large")
+        return ()
+    zero = Immediate("0.0", 0.0, "f64") if kind.startswith(("f", "bf")) else Immediate("0", 0, "int")
+    flat: list[Operand] = []
+    for position, value in enumerate(values):
+        row = list(flatten(value if isinstance(value, list) else [value], inner, kind, fault))
+        if len(row) > width:
+            fault(f"a row of {len(row)} values where {width} fit")
+        if position < len(values) - 1:
+            row.extend([zero] * (width - len(row)))
+        flat.extend(row)
+    return tuple(flat)
+
+
+def split_attributes(text: str) -> tuple[str, ...]:
+    """`.attribute(.managed, .unified(1, 2))` as ("managed", "unified(1,2)")."""
+    inside = "".join(text.split())[len(".attribute(") : -1]
+    out: list[str] = []
+    depth = 0
+    for piece in inside.split(","):
+        if depth:
+            out[-1] += "," + piece
+        else:
+            out.append(piece.removeprefix("."))
+        depth += piece.count("(") - piece.count(")")
+    return tuple(a for a in out if a)
+
+
+def words(
+    name: str, returns: tuple[Variable, ...], params: tuple[Variable, ...], directives: list[str]
+) -> str:
+    """A call prototype's text, from `.callprototype` to the semicolon."""
+    out = ".callprototype "
+    if returns:
+        out += f"({', '.join(print_parameter(v) for v in returns)}) "
+    out += f"{name} ({', '.join(print_parameter(v) for v in params)})"
+    return "".join((out, *(f" {d}" for d in directives), ";"))
+
+
+def _token_span(token: Token) -> Span:
+    return Span(token.line or 0, token.column or 0, token.end_line or 0, token.end_column or 0)

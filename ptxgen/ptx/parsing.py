@@ -1,0 +1,105 @@
+"""Text to tree: whole modules, strict (`parse`) or going on after faults (`parse_tolerant`)."""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import lru_cache
+from typing import cast
+
+from lark import Lark, UnexpectedInput
+
+from ptxgen.data import data_folder
+from ptxgen.ptx.building import Builder
+from ptxgen.ptx.diagnostics import Diagnostic, PtxSyntaxError
+from ptxgen.ptx.recovering import describe, parse_on
+from ptxgen.ptx.tree import Module, Span, Statement
+
+#: Nothing nests deeper, and walking the tree by recursion stays safe.
+DEEPEST_NESTING = 100
+
+_PARSING = threading.Lock()
+_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+@lru_cache(maxsize=1)
+def _grammar() -> tuple[Lark, Builder]:
+    builder = Builder()
+    text = (data_folder("grammar") / "ptx.lark").read_text(encoding="utf-8")
+    lark = Lark(
+        text, parser="lalr", lexer="contextual", start=["module", "statement"], maybe_placeholders=False,
+        transformer=builder,
+    )
+    return lark, builder
+
+
+def parse(text: str, name: str = "<ptx>") -> Module:
+    """The module. Raises PtxSyntaxError with every fault that was found; `name` is the file to speak of."""
+    module, diagnostics = parse_tolerant(text)
+    if diagnostics:
+        raise PtxSyntaxError(diagnostics, text, name)
+    return module
+
+
+def parse_tolerant(text: str) -> tuple[Module, tuple[Diagnostic, ...]]:
+    """The module without the statements that do not parse, and what is wrong with those, in order."""
+    early = _early_faults(text)
+    if early is not None and early.code == "nested-too-deeply":
+        return Module("", (), None, (), Span(1, 1, 1, 1)), (early,)
+    with _PARSING:
+        lark, builder = _grammar()
+        builder.faults = []
+        module, faults = parse_on(lark, text)
+        faults += builder.faults
+    if early is not None:
+        faults.append(early)
+    faults.sort(key=lambda d: (d.span.line, d.span.column))
+    return cast(Module, module), tuple(faults)
+
+
+def parse_statement_with_grammar(text: str) -> Statement:
+    """One statement by the grammar: slower than `parse_statement`, for every kind there is.
+
+    A declaration of several names is not one statement. Raises PtxSyntaxError.
+    """
+    early = _early_faults(text)
+    if early is not None:
+        raise PtxSyntaxError((early,), text, "<statement>")
+    with _PARSING:
+        lark, builder = _grammar()
+        builder.faults = []
+        try:
+            statement = lark.parse(text, start="statement")
+        except UnexpectedInput as error:
+            faults = [describe(text, error)]
+        else:
+            faults = list(builder.faults)
+    if not faults and isinstance(statement, list) and len(statement) != 1:
+        faults = [Diagnostic(Span(1, 1, 1, 1), "error", "syntax", "one declared name a statement")]
+    if faults:
+        raise PtxSyntaxError(tuple(faults), text, "<statement>")
+    return cast(Statement, statement[0] if isinstance(statement, list) else statement)
+
+
+def _early_faults(text: str) -> Diagnostic | None:
+    """What is better looked for before parsing."""
+    found = _NOT_ASCII.search(text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        column = found.start() - text.rfind("\n", 0, found.start())
+        return Diagnostic(
+            Span(line, column, line, column + 1), "error", "non-ascii",
+            f"PTX is ASCII, comments included; this is {found[0]!r} (U+{ord(found[0]):04X})",
+            "assemblers before CUDA 13.5 and every driver refuse such a file",
+        )
+    if text.count("{") > DEEPEST_NESTING:
+        depth = 0
+        for brace in re.finditer("[{}]", _COMMENT.sub("", text)):
+            depth = depth + 1 if brace[0] == "{" else max(0, depth - 1)
+            if depth > DEEPEST_NESTING:
+                return Diagnostic(
+                    Span(1, 1, 1, 1), "error", "nested-too-deeply",
+                    f"blocks nest more than {DEEPEST_NESTING} deep", "is a closing brace missing?",
+                )
+    return None
