@@ -50,7 +50,8 @@ def executor() -> Iterator[GpuExecutor]:
 def add_one(executor: GpuExecutor, count: int = 5, offset: int = 0) -> np.ndarray:
     source = np.arange(count, dtype=np.float32)
     out = np.full(count, np.nan, dtype=np.float32)
-    arguments = [Buffer(source, read_only=True), Buffer(out, initialised=False, offset=offset), Scalar("u32", count)]
+    target = Buffer(out, initialised=False, offset=offset)
+    arguments = [Buffer(source, read_only=True), target, Scalar("u32", count)]
     outcome = executor.run(ADD_ONE, None, LAUNCH, arguments)
     assert outcome.ok, outcome.faults
     assert outcome.buffers[2] is None

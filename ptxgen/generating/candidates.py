@@ -1,0 +1,113 @@
+"""What a run makes, as values: candidates, and the whole of them with what they cost."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from ptxgen.assembling import Assembly
+from ptxgen.generating.options import Options
+from ptxgen.models.session import ModelIdentity
+from ptxgen.verifying import Verdict
+
+#: verified: right on the search inputs and on those held out. failed: wrong somewhere. rejected: ptxas said
+#: no. over-budget: assembles, but against the spec's constraints. miscompiled: right at -O0 or with another
+#: ptxas only. incomplete: cut before its end. duplicate: the text of an earlier one. unfinished: interrupted.
+Status = Literal[
+    "verified", "miscompiled", "failed", "over-budget", "rejected", "incomplete", "duplicate", "unfinished"
+]
+
+#: How far a candidate came, best first; among equals the earlier one is better.
+_RANK: tuple[Status, ...] = (
+    "verified", "miscompiled", "failed", "over-budget", "unfinished", "rejected", "incomplete", "duplicate",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one candidate is decoded: all that distinguishes it from the others of its run.
+
+    For a repair round `parent` is the index of the candidate that is repaired, `parent_ptx` its text and
+    `report` what the model is told of it.
+    """
+
+    index: int
+    seed: int
+    temperature: float
+    parent: int | None = None
+    parent_ptx: str = ""
+    report: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One kernel that a model wrote and what became of it. `trouble` says in a line why it is not right;
+    `report` is the same at length, as the model is told in a repair round, "" where it must not be told."""
+
+    recipe: Recipe
+    status: Status
+    ptx: str
+    complete: bool = False
+    tokens: int = 0
+    forced_tokens: int = 0
+    statements: int = 0
+    decode_seconds: float = 0.0
+    mask_seconds: float = 0.0
+    judge_seconds: float = 0.0
+    assemblies: tuple[Assembly, ...] = ()
+    verdict: Verdict | None = None
+    trouble: str = ""
+    report: str = ""
+
+    @property
+    def index(self) -> int:
+        return self.recipe.index
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A run: `best` is the winner, or the one that came furthest; None where nothing was written."""
+
+    status: Literal["verified", "failed", "unfinished"]
+    best: Candidate | None
+    candidates: tuple[Candidate, ...]
+    options: Options
+    kernel: str
+    arch: str                      # the one the kernel is written for
+    model: ModelIdentity | None
+    prompt_sha256: str
+    prompt_tokens: int
+    prompt_seconds: float
+    seconds: float
+    executor: str
+    ptxas: tuple[str, ...]         # versions, best first
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all candidates."""
+        return sum(candidate.tokens for candidate in self.candidates)
+
+
+def best_of(candidates: list[Candidate]) -> Candidate | None:
+    """The one that came furthest, the earliest among equals."""
+    return min(candidates, key=lambda c: (_RANK.index(c.status), -_tried(c), c.index), default=None)
+
+
+def _tried(candidate: Candidate) -> int:
+    return candidate.verdict.examples if candidate.verdict else 0
+
+
+def derived_seed(seed: int, index: int) -> int:
+    """The sampling seed of candidate `index`: 31 bits, unrelated for neighbouring seeds and indices."""
+    digest = hashlib.sha256(f"{seed}/{index}".encode()).digest()
+    return int.from_bytes(digest[:4], "little") >> 1
+
+
+def first_recipes(options: Options) -> list[Recipe]:
+    """The candidates made from the prompt as it is: the first one greedily, which a small model does best,
+    the others at the temperature asked for, to be different."""
+    return [
+        Recipe(index, derived_seed(options.seed, index), options.temperature if index else 0.0)
+        for index in range(options.candidates)
+    ]

@@ -1,0 +1,95 @@
+"""What a run is told: flags win over the spec's `[decode]`, and that over the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptxgen.errors import UsageError
+from ptxgen.spec import LEVELS, Spec
+
+EXECUTORS = ("auto", "emulator", "gpu")
+
+#: Less than this leaves no room for a header, an index and a store.
+LEAST_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What was said on the command line; None where nothing was."""
+
+    model: str | None = None
+    level: str | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    candidates: int | None = None
+    repair: int | None = None
+    max_tokens: int | None = None
+    executor: str = "auto"
+    ptxas: str | None = None
+    arch: tuple[str, ...] = ()
+    keep: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A run's settings, complete. `model` None is the default model, `threads` 0 what the machine has."""
+
+    model: str | None = None
+    level: str = "full"
+    temperature: float = 0.2
+    top_p: float = 0.95
+    seed: int = 0
+    candidates: int = 4
+    repair: int = 2
+    max_tokens: int = 2048
+    executor: str = "auto"
+    ptxas: str | None = None
+    arch: tuple[str, ...] = ()
+    keep: Path | None = None
+    threads: int = 0
+
+    @property
+    def n_ctx(self) -> int:
+        """Room for the prompt (a few thousand tokens), an answer, and in repair the answer before it."""
+        return 4096 + (2 if self.repair else 1) * self.max_tokens
+
+
+def resolve_options(flags: Flags, spec: Spec) -> Options:
+    """Flags, then `spec.decode`, then the defaults. Raises UsageError for a value that cannot work."""
+    names = ("model", "level", "temperature", "top_p", "seed", "candidates", "repair", "max_tokens")
+    chosen: dict[str, Any] = {}
+    for name in names:
+        value = getattr(flags, name, None)
+        if value is None:
+            value = getattr(spec.decode, name)
+        if value is not None:
+            chosen[name] = value
+    options = Options(
+        **chosen,
+        executor=flags.executor,
+        ptxas=flags.ptxas,
+        arch=flags.arch or tuple(spec.target.arch),
+        keep=flags.keep,
+    )
+    _check(options)
+    return options
+
+
+def _check(options: Options) -> None:
+    if options.level not in LEVELS:
+        raise UsageError(f"there is no level {options.level!r}", fix=f"one of {', '.join(LEVELS)}")
+    if options.executor not in EXECUTORS:
+        raise UsageError(f"there is no executor {options.executor!r}", fix=f"one of {', '.join(EXECUTORS)}")
+    if not 0 <= options.temperature <= 10:
+        what = f"a temperature of {options.temperature:g} makes no sense"
+        raise UsageError(what, fix="0 to 10; 0 is greedy")
+    if options.candidates < 1:
+        raise UsageError("at least one candidate is needed", fix="--candidates 1 or more")
+    if options.repair < 0:
+        raise UsageError("the repair rounds cannot be negative", fix="--repair 0 or more")
+    if options.max_tokens < LEAST_TOKENS:
+        raise UsageError(
+            f"{options.max_tokens} tokens cannot hold a kernel", fix=f"--max-tokens {LEAST_TOKENS} or more"
+        )
