@@ -31,24 +31,29 @@ class FoundModel:
     origin: str
 
 
+def chosen_model(name_or_path: str | None = None) -> tuple[str, str]:
+    """Which model is meant, and who said so: the argument, PTXGEN_MODEL, the config file, or the default."""
+    if name_or_path:
+        return name_or_path, "--model"
+    if named := os.environ.get("PTXGEN_MODEL"):
+        return named, "PTXGEN_MODEL"
+    if configured := configured_model():
+        return configured, str(config_file())
+    return DEFAULT_MODEL, "the default"
+
+
 def find_model(name_or_path: str | None = None) -> Path:
-    """The file for a path or a name; without either, PTXGEN_MODEL, the config file's `model`, the default.
+    """The file for a path or a name, or for what `chosen_model` says.
 
     A name is one of the catalogue, the name of a found model, or a unique part of one. Raises ModelError
     where there is none, or several; whether the file is a whole model is not looked at here.
     """
-    wanted, said_by = name_or_path, "--model"
-    if not wanted:
-        wanted, said_by = os.environ.get("PTXGEN_MODEL"), "PTXGEN_MODEL"
-    if not wanted:
-        wanted, said_by = configured_model(), str(config_file())
-    if not wanted:
-        return _default()
+    wanted, said_by = chosen_model(name_or_path)
     path = Path(wanted).expanduser()
     if path.is_file():
         return path.absolute()
     if wanted in CATALOGUE:
-        return _catalogued(wanted)
+        return _catalogued(wanted, said_by)
     if path.suffix == ".gguf" and len(path.parts) > 1:
         raise ModelError("the model file does not exist", where=f"{said_by}: {path}", fix="correct the path")
     return _by_name(wanted, said_by)
@@ -85,24 +90,15 @@ def configured_model() -> str | None:
     return model
 
 
-def _default() -> Path:
-    path = cache_folder() / CATALOGUE[DEFAULT_MODEL].filename
-    if path.is_file():
-        return path
-    raise ModelError(
-        "no model was named, and the default one has not been fetched",
-        where=str(path),
-        fix="ptxgen-local models fetch   (1.1 GB), or name a model with --model",
-    )
-
-
-def _catalogued(name: str) -> Path:
+def _catalogued(name: str, said_by: str) -> Path:
     model = CATALOGUE[name]
     path = cache_folder() / model.filename
     if path.is_file():
         return path
     raise ModelError(
-        f"the model {name!r} has not been fetched", where=str(path), fix=f"ptxgen-local models fetch {name}"
+        f"the model {name!r} ({said_by}) has not been fetched",
+        where=str(path),
+        fix=f"ptxgen-local models fetch {name}   ({model.size / 1e6:,.0f} MB), or name another with --model",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxgen.models.catalogue import file_hash
-from ptxgen.models.find import find_model
+from ptxgen.models.find import chosen_model, find_model
 from ptxgen.models.gguf import read_header
 from ptxgen.models.random import RandomSession
 from ptxgen.models.session import Session
@@ -18,7 +18,8 @@ def open_session(
 
     `n_ctx` 0 lets the model's kind decide. `seed` matters to the random model only. Raises ModelError.
     """
-    if name_or_path == RANDOM:
+    wanted, _ = chosen_model(name_or_path)
+    if wanted == RANDOM:
         return RandomSession(seed=seed, n_ctx=n_ctx)
     path = find_model(name_or_path)
     read_header(path)  # before the libraries load and the bytes are hashed: a wrong file is told at once
