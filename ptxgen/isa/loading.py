@@ -1,0 +1,212 @@
+"""Reads the data files under `isa/` into rows and values, and refuses what is not right, with file, line and entry."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ptxgen.isa.conditions import parse_availability, parse_condition
+from ptxgen.isa.model import Form, Instruction
+from ptxgen.isa.notes import OperandResolver, parse_notes
+from ptxgen.isa.problems import TableError
+from ptxgen.isa.rows import Row, Slot, slot_of
+from ptxgen.isa.surroundings import Surroundings, read_surroundings
+from ptxgen.isa.syntax import parse_syntax
+
+_FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section"})
+_FILE_KEYS = frozenset({"chapter", "section", "order", "commutative", "sets", "about", "form"})
+_FORM_LINE = re.compile(r"\s*\[\[form\]\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Everything the folder says."""
+
+    version: str
+    surroundings: Surroundings
+    rows: Mapping[str, tuple[Row, ...]]              # by instruction name, in the order of the files
+    instructions: Mapping[str, Instruction]
+
+
+def read_folder(folder: Path) -> Data:
+    """Reads `folder` (the shipped `isa/`, or another with the same files). Raises TableError."""
+    surroundings = read_surroundings(folder)
+    chapters = sorted((_read_chapter(p) for p in (folder / "instructions").glob("*.toml")), key=lambda c: c.rank)
+    resolver = OperandResolver(surroundings.types, frozenset(surroundings.spaces))
+    rows: dict[str, list[Row]] = {}
+    about: dict[str, str] = {}
+    for chapter in chapters:
+        for row in chapter.rows(surroundings, resolver):
+            rows.setdefault(row.form.instruction, []).append(row)
+        for name, summary in chapter.table.get("about", {}).items():
+            about.setdefault(name, summary)
+    for name in about.keys() - rows.keys():
+        raise TableError(f"[about] speaks of {name!r}, which has no form", where=str(folder / "instructions"))
+    for name in rows.keys() - about.keys():
+        first = rows[name][0].form
+        raise TableError(f"{name!r} has no line in [about]", where=f"{first.file}:{first.line}")
+    instructions = {
+        name: Instruction(name, found[0].form.chapter, tuple(r.form for r in found), about[name], found[0].form.section)
+        for name, found in rows.items()
+    }
+    return Data(_hash(folder), surroundings, {n: tuple(found) for n, found in rows.items()}, instructions)
+
+
+def _hash(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.toml")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Chapter:
+    """One file of forms."""
+
+    path: Path
+    table: dict[str, Any]
+    lines: tuple[int, ...]                           # the line of each form's header
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        return (self.table.get("order", 0), self.path.name)
+
+    def fail(self, line: int, what: str, why: str = "") -> TableError:
+        return TableError(what, where=f"isa/instructions/{self.path.name}:{line}", why=why)
+
+    def rows(self, surroundings: Surroundings, resolver: OperandResolver) -> Iterator[Row]:
+        unknown = self.table.keys() - _FILE_KEYS
+        if unknown:
+            raise self.fail(1, f"unknown key {min(unknown)!r} in {self.path.name}")
+        seen: dict[str, int] = {}
+        names: set[str] = set()
+        for entry, line in zip(self.table.get("form", ()), self.lines, strict=True):
+            syntax = str(entry.get("syntax", ""))
+            same = repr(sorted((k, v) for k, v in entry.items() if k == "syntax" or k not in _FORM_KEYS))
+            if same in seen:
+                raise self.fail(line, f"the form {syntax!r} stands twice", f"first at line {seen[same]}")
+            seen[same] = line
+            try:
+                row = _read_row(self, entry, line, surroundings, resolver)
+                names.add(row.form.instruction)
+                yield row
+            except ValueError as error:
+                raise self.fail(line, f"the form {syntax!r} is wrong", str(error)) from None
+        for name in self.table.get("commutative", "").split():
+            if name not in names:
+                raise self.fail(1, f"`commutative` names {name!r}, which has no form here")
+
+
+def _read_chapter(path: Path) -> _Chapter:
+    text = path.read_text(encoding="utf-8")
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"{path.name} is no TOML", where=str(path), why=str(error)) from None
+    lines = tuple(number for number, line in enumerate(text.splitlines(), 1) if _FORM_LINE.match(line))
+    return _Chapter(path, table, lines)
+
+
+def _read_row(
+    chapter: _Chapter, entry: dict[str, Any], line: int, surroundings: Surroundings, resolver: OperandResolver
+) -> Row:
+    """Raises ValueError for anything wrong in one form."""
+    if "syntax" not in entry or "since" not in entry:
+        raise ValueError("a form needs `syntax` and `since` (PTX version and least target)")
+    syntax = parse_syntax(entry["syntax"])
+    sets: dict[str, str] = chapter.table.get("sets", {})
+    known = frozenset(surroundings.types) | surroundings.modifiers.keys() | surroundings.spaces.keys()
+    words = [element.word for element in syntax.elements]
+    unused = entry.keys() - _FORM_KEYS - set(words)
+    if unused:
+        raise ValueError(f"{min(unused)!r} is no key of a form and no slot of this one")
+    types = frozenset(surroundings.types)
+    last_type = max((i for i, w in enumerate(words) if w in types and w not in entry and w not in sets), default=-1)
+    spaces = frozenset() if "space" in words else frozenset(surroundings.spaces)
+    slots: list[Slot] = []
+    for index, element in enumerate(syntax.elements):
+        text = entry.get(element.word, sets.get(element.word))
+        values = _values(text, sets) if text is not None else None
+        slot = slot_of(element, values, types, spaces, index == last_type)
+        for value in slot.values:
+            if value not in known:
+                raise ValueError(f"unknown slot or modifier {'.' + value!r}: give its values, or name it in modifiers.toml")
+        if any(other.name == slot.name for other in slots):
+            raise ValueError(f"two slots are called {slot.name!r}")
+        slots.append(slot)
+    notes = {name: parse_notes(text) for name, text in entry.get("operands", {}).items()}
+    written = {name for patterns in syntax.operand_lists for p in patterns for name in (p.name, *p.parts)}
+    if notes.keys() - written:
+        raise ValueError(f"a note for {min(notes.keys() - written)!r}, which is no operand of the form")
+    availability = parse_availability(entry["since"])
+    if "removed" in entry:
+        gone = parse_availability(entry["removed"])
+        availability = replace(availability, removed_ptx=gone.ptx, removed_sm=gone.sm)
+    form = Form(
+        syntax.name,
+        chapter.table["chapter"],
+        entry["syntax"],
+        entry.get("section", f"{chapter.table['section']}-{syntax.name}"),
+        availability,
+        next((s.values for s in reversed(slots) if types.issuperset(s.values)), ()),
+        f"isa/instructions/{chapter.path.name}",
+        line,
+        chapter.table.get("about", {}).get(syntax.name, ""),
+    )
+    row = Row(
+        form,
+        tuple(slots),
+        syntax.operand_lists,
+        notes,
+        tuple((parse_condition(k), parse_availability(v)) for k, v in entry.get("needs", {}).items()),
+        tuple(parse_condition(text) for text in entry.get("never", ())),
+        syntax.name in chapter.table.get("commutative", "").split(),
+        resolver,
+    )
+    _check_conditions(row)
+    _check_first(row)
+    return row
+
+
+def _values(text: str, sets: Mapping[str, str]) -> tuple[str, ...]:
+    """`".f32 .f64 int"`: values with a dot, other sets without."""
+    found: list[str] = []
+    for word in text.split():
+        if word.startswith("."):
+            found.append(word[1:])
+        elif word in sets:
+            found.extend(_values(sets[word], sets))
+        else:
+            raise ValueError(f"{word!r} is neither a value like `.f32` nor a set of this file")
+    if len(found) != len(set(found)):
+        raise ValueError(f"a value stands twice in {text!r}")
+    return tuple(found)
+
+
+def _check_conditions(row: Row) -> None:
+    """Every condition speaks of slots and values that the row has."""
+    names = {slot.name: set(slot.values) for slot in row.slots}
+    conditions = [c for c, _ in row.needs] + list(row.never)
+    for note in row.notes.values():
+        conditions += [n.when for n in note.alternatives if n.when] + ([note.present] if note.present else [])
+    for condition in conditions:
+        for term in condition.terms:
+            if term.slot and term.slot not in names:
+                raise ValueError(f"the condition {condition.text!r} speaks of {term.slot!r}, which is no slot here")
+            wrong = term.values - {""} - (names[term.slot] if term.slot else row.every_value)
+            if wrong:
+                raise ValueError(f"the condition {condition.text!r} speaks of {min(wrong)!r}, which cannot be chosen here")
+
+
+def _check_first(row: Row) -> None:
+    """The first choice can be built: slots, notes and types fit together."""
+    first = next(row.choices(), None)
+    if first is None:
+        raise ValueError("`never` leaves nothing of the form")
+    if not row.build(first):
+        raise ValueError("no operand list is left for the first choice of modifiers")

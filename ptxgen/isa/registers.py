@@ -1,0 +1,37 @@
+"""Which registers may stand where: the manual's tables of operand types and of operands wider than the type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ptxgen.isa.model import Operand, Type
+
+_INTEGERS = frozenset({"signed", "unsigned"})
+
+
+def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> bool:
+    """May a register declared `register_type` stand at `operand`?
+
+    Same size: a bit-size type on either side agrees with anything, integers of both signs with one another,
+    a float only with itself. Packed and alternate float types live in bit-size registers (f16x2 also in its own).
+    With `wider`, integer and bit-size operands take larger integer or bit-size registers, float ones larger
+    bit-size registers.
+    """
+    wanted, given = types.get(operand.type), types.get(register_type)
+    if wanted is None or given is None:
+        return False
+    if "pred" in (operand.type, register_type):
+        return operand.type == register_type
+    if given.bits == wanted.bits:
+        return _agree(wanted, given)
+    if not operand.wider or given.bits < wanted.bits:
+        return False
+    if given.kind == "bits":
+        return True
+    return wanted.kind in _INTEGERS | {"bits"} and given.kind in _INTEGERS
+
+
+def _agree(wanted: Type, given: Type) -> bool:
+    if wanted.name == given.name or "bits" in (wanted.kind, given.kind):
+        return wanted.kind != "opaque" or wanted.name == given.name
+    return wanted.kind in _INTEGERS and given.kind in _INTEGERS

@@ -1,0 +1,153 @@
+"""A row: one form of the table with its slots, conditions and notes, and the expansions it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from types import MappingProxyType
+
+from ptxgen.isa.conditions import Condition, combine
+from ptxgen.isa.model import Availability, Expansion, Form, Operand
+from ptxgen.isa.notes import Notes, OperandResolver
+from ptxgen.isa.syntax import Element, OperandPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in the opcode: its name, the values it takes (no dots), and the optional groups it stands in."""
+
+    name: str
+    values: tuple[str, ...]
+    groups: tuple[int, ...]
+
+    @property
+    def optional(self) -> bool:
+        return bool(self.groups)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One form, ready to be expanded or matched."""
+
+    form: Form
+    slots: tuple[Slot, ...]
+    operand_lists: tuple[tuple[OperandPattern, ...], ...]
+    notes: Mapping[str, Notes]
+    needs: tuple[tuple[Condition, Availability], ...]
+    never: tuple[Condition, ...]
+    commutative: bool
+    resolver: OperandResolver
+
+    @cached_property
+    def required_slots(self) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if not slot.optional)
+
+    @cached_property
+    def every_value(self) -> frozenset[str]:
+        """Every modifier that this row knows."""
+        return frozenset(value for slot in self.slots for value in slot.values)
+
+    @cached_property
+    def _has_linked_groups(self) -> bool:
+        groups = [group for slot in self.slots for group in slot.groups]
+        return len(groups) != len(set(groups))
+
+    def choices(self) -> Iterator[tuple[str, ...]]:
+        """Every allowed choice of modifiers, one value a slot, "" for an empty one, in the table's order."""
+        for choice in product(*((("",) if s.optional else ()) + s.values for s in self.slots)):
+            if self.allows(choice):
+                yield choice
+
+    def allows(self, choice: Sequence[str]) -> bool:
+        """Optional groups are whole or absent, and no `never` holds."""
+        if self._has_linked_groups and not self._groups_whole(choice):
+            return False
+        if not self.never:
+            return True
+        chosen = self.named(choice)
+        return not any(condition.holds(chosen) for condition in self.never)
+
+    def _groups_whole(self, choice: Sequence[str]) -> bool:
+        inside: dict[int, bool] = {}
+        for slot, value in zip(self.slots, choice, strict=True):
+            if slot.groups and inside.setdefault(slot.groups[-1], bool(value)) != bool(value):
+                return False
+        return all(
+            not value or all(inside.get(group, True) for group in slot.groups)
+            for slot, value in zip(self.slots, choice, strict=True)
+        )
+
+    def named(self, choice: Sequence[str]) -> dict[str, str]:
+        """The chosen modifiers by slot name, empty ones left out."""
+        return {slot.name: value for slot, value in zip(self.slots, choice, strict=True) if value}
+
+    def assign(self, modifiers: Sequence[str]) -> tuple[str, ...] | None:
+        """The choice that these modifiers, in any order, spell; None when they spell none.
+
+        Modifiers that fit several slots fill them in the order written; types keep their order
+        (`cvt.f32.f64` is not `cvt.f64.f32`).
+        """
+        if not self.every_value.issuperset(modifiers) or len(modifiers) < len(self.required_slots):
+            return None
+        choice = [""] * len(self.slots)
+
+        def place(at: int, past_type: int) -> bool:
+            if at == len(modifiers):
+                return all(c or s.optional for c, s in zip(choice, self.slots, strict=True)) and self.allows(choice)
+            word = modifiers[at]
+            is_type = word in self.resolver.types
+            for index in range(past_type if is_type else 0, len(self.slots)):
+                if not choice[index] and word in self.slots[index].values:
+                    choice[index] = word
+                    if place(at + 1, index + 1 if is_type else past_type):
+                        return True
+                    choice[index] = ""
+            return False
+
+        return tuple(choice) if place(0, 0) else None
+
+    def build(self, choice: Sequence[str]) -> tuple[Expansion, ...]:
+        """The expansions of one choice: one for every operand list that it allows."""
+        chosen = self.named(choice)
+        slots = MappingProxyType(chosen)
+        opcode = ".".join([self.form.instruction, *(value for value in choice if value)])
+        availability = self.form.availability
+        for condition, needed in self.needs:
+            if condition.holds(slots):
+                availability = combine(availability, needed)
+        return tuple(
+            Expansion(opcode, self.form.instruction, slots, operands, self.form, availability,
+                      self.resolver.instruction_type(chosen), self.commutative)
+            for operands in self._operands(chosen)
+        )
+
+    def _operands(self, slots: dict[str, str]) -> Iterator[tuple[Operand, ...]]:
+        every = frozenset(name for patterns in self.operand_lists for name in _names(patterns))
+        for patterns in self.operand_lists:
+            names = _names(patterns)
+            if all(
+                notes.present is None or notes.present.holds(slots) == (name in names)
+                for name, notes in self.notes.items()
+                if name in every
+            ):
+                yield tuple(
+                    self.resolver.resolve(pattern, self.notes, slots, first=index == 0)
+                    for index, pattern in enumerate(patterns)
+                )
+
+
+def _names(patterns: Sequence[OperandPattern]) -> frozenset[str]:
+    return frozenset(name for pattern in patterns for name in (pattern.name, *pattern.parts))
+
+
+def slot_of(
+    element: Element, values: tuple[str, ...] | None, types: frozenset[str], spaces: frozenset[str], last_type: bool
+) -> Slot:
+    """A slot for an element: a literal type is slot `type` (the last one), a literal state space `space`."""
+    if values is not None:
+        return Slot(element.word, values, element.groups)
+    word = element.word
+    name = "type" if word in types and last_type else "space" if word in spaces else word
+    return Slot(name, (word,), element.groups)

@@ -1,0 +1,205 @@
+"""The table as the other rooms see it: queries over the rows and what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+from ptxgen.data import data_folder
+from ptxgen.errors import UsageError
+from ptxgen.isa import matching, profiles
+from ptxgen.isa.loading import Data, read_folder
+from ptxgen.isa.model import (
+    Expansion,
+    Instruction,
+    Kind,
+    Mismatch,
+    Operand,
+    RegisterClass,
+    SpecialRegister,
+    Target,
+    Type,
+    Version,
+)
+from ptxgen.isa.problems import TableError
+from ptxgen.isa.registers import accepts
+from ptxgen.isa.surroundings import Space
+
+
+@dataclass
+class Table:
+    """The ISA. Immutable to its users; expansions are made when first asked for and kept."""
+
+    data: Data
+    _expansions: dict[str, tuple[Expansion, ...]] = field(default_factory=dict, repr=False)
+    _candidates: dict[str, tuple[Expansion, ...]] = field(default_factory=dict, repr=False)
+    _offered: tuple[Expansion, ...] | None = field(default=None, repr=False)
+    _profiles: dict[tuple[str, Version], tuple[Expansion, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def version(self) -> str:
+        """Hash of the data files, hex."""
+        return self.data.version
+
+    @property
+    def instructions(self) -> Mapping[str, Instruction]:
+        return self.data.instructions
+
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return self.data.surroundings.types
+
+    @property
+    def spaces(self) -> Mapping[str, Space]:
+        return self.data.surroundings.spaces
+
+    @property
+    def special_registers(self) -> Mapping[str, SpecialRegister]:
+        return self.data.surroundings.special_registers
+
+    @property
+    def targets(self) -> Mapping[str, Target]:
+        return self.data.surroundings.targets
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        return self.data.surroundings.versions
+
+    @property
+    def reserved_words(self) -> frozenset[str]:
+        """Words that cannot be names: instructions and `WARP_SZ`."""
+        return self.data.surroundings.reserved_words
+
+    @property
+    def directives(self) -> frozenset[str]:
+        """Directives, without their dot."""
+        return self.data.surroundings.directives
+
+    @property
+    def modifiers(self) -> Mapping[str, str]:
+        """Modifier words, without their dot, and what they mean."""
+        return self.data.surroundings.modifiers
+
+    @property
+    def register_classes(self) -> Mapping[str, RegisterClass]:
+        """By type: pred, b16, b32, f32, b64, f64, in the order they are declared."""
+        return self.data.surroundings.register_classes
+
+    @property
+    def profile_registers(self) -> tuple[str, ...]:
+        """Special registers that generated kernels may be offered."""
+        return self.data.surroundings.profile_registers
+
+    def target(self, name: str) -> Target:
+        """Raises UsageError with the nearest name for a target that the table does not know."""
+        if name not in self.targets:
+            near = get_close_matches(name, self.targets, n=1, cutoff=0.3)
+            raise UsageError(
+                f"unknown target {name!r}", why="the table knows no such target",
+                fix=f"did you mean {near[0]}?" if near else "write a target like sm_90",
+            )
+        return self.targets[name]
+
+    def lowest_ptx(self, target_name: str) -> Version:
+        """The least `.version` that can name this target."""
+        return self.target(target_name).ptx
+
+    def expansions(self, name: str | None = None) -> tuple[Expansion, ...]:
+        """Every expansion (of one instruction), canonical modifier order. Raises TableError where two overlap."""
+        if name is None:
+            return tuple(e for each in self.data.rows for e in self.expansions(each))
+        if name not in self._expansions:
+            self._expansions[name] = self._expand(name)
+        return self._expansions[name]
+
+    def _expand(self, name: str) -> tuple[Expansion, ...]:
+        found: list[Expansion] = []
+        seen: dict[object, Expansion] = {}
+        for row in self.data.rows.get(name, ()):
+            for choice in row.choices():
+                for expansion in row.build(choice):
+                    key = (frozenset(expansion.opcode.split(".")), expansion.opcode.count("."),
+                           tuple((o.kinds, o.type) for o in expansion.operands), expansion.opcode)
+                    other = seen.setdefault(key, expansion)
+                    if other is not expansion:
+                        raise TableError(
+                            f"two forms give {expansion.opcode}",
+                            where=f"{expansion.form.file}:{expansion.form.line}",
+                            why=f"also {other.form.file}:{other.form.line}: {other.form.syntax}",
+                        )
+                    found.append(expansion)
+        return tuple(found)
+
+    def candidates(self, opcode: str) -> tuple[Expansion, ...]:
+        """Every expansion with this opcode, modifiers in any order."""
+        if opcode not in self._candidates:
+            self._candidates[opcode] = matching.candidates(self.data.rows, opcode)
+        return self._candidates[opcode]
+
+    def match(self, opcode: str, operand_shapes: Sequence[frozenset[Kind]] | None = None) -> Expansion | Mismatch:
+        """The expansion that an instruction means, or why there is none.
+
+        `operand_shapes` says for each written operand what it could be; None matches by opcode alone.
+        """
+        found = self.candidates(opcode)
+        if not found:
+            return matching.explain_opcode(self.data.rows, opcode, self.nearest(opcode))
+        if operand_shapes is None:
+            return found[0]
+        for expansion in found:
+            if matching.fits(expansion, operand_shapes):
+                return expansion
+        return matching.explain_operands(found, operand_shapes, opcode)
+
+    def nearest(self, opcode: str) -> tuple[str, ...]:
+        """Opcodes that look most like this one, best first."""
+        return matching.nearest(self.data.rows, opcode)
+
+    def accepts(self, operand: Operand, register_type: str) -> bool:
+        """May a register of that declared type stand there?"""
+        return accepts(self.types, operand, register_type)
+
+    def unavailable(self, expansion: Expansion, arch: str, ptx: Version | str | None = None) -> str | None:
+        """None, or the reason why this target and version do not allow it. `ptx` None: the target's lowest."""
+        return profiles.unavailable(expansion.availability, self.target(arch), self._version(arch, ptx))
+
+    def offered(self) -> tuple[Expansion, ...]:
+        """Everything the profile selects, whatever the target. Raises TableError for a pattern without effect."""
+        if self._offered is None:
+            self._offered = profiles.select(self.data.surroundings.profile, self.candidates, self.expansions)
+        return self._offered
+
+    def profile(self, arch: str, ptx: Version | str | None = None) -> tuple[Expansion, ...]:
+        """What generated kernels may use on this target and version (None: the target's lowest)."""
+        target, version = self.target(arch), self._version(arch, ptx)
+        key = (arch, version)
+        if key not in self._profiles:
+            self._profiles[key] = tuple(
+                e for e in self.offered() if profiles.unavailable(e.availability, target, version) is None
+            )
+        return self._profiles[key]
+
+    def _version(self, arch: str, ptx: Version | str | None) -> Version:
+        if isinstance(ptx, str):
+            return Version.parse(ptx)
+        return ptx or self.lowest_ptx(arch)
+
+
+@lru_cache(maxsize=4)
+def load_table(folder: Path | None = None) -> Table:
+    """The shipped table, or one from another folder. Raises TableError with file, line and entry."""
+    return Table(read_folder(folder or data_folder("isa")))
+
+
+def check_table(table: Table) -> int:
+    """Everything that is too slow to check at each start: overlaps of expansions, reach of the profile.
+
+    Returns the number of expansions; raises TableError.
+    """
+    table.offered()
+    return sum(len(table.expansions(name)) for name in table.instructions)
+
+
