@@ -1,0 +1,264 @@
+"""What may stand in an operand's place: the rules that checking and masking share.
+
+A written operand (`ptxgen.ptx.tree`) is held against an operand of the table (`ptxgen.isa`). Names mean
+what the declarations in scope say, which a `Lookup` answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ptxgen.isa import Operand as Wanted
+from ptxgen.isa import Table
+from ptxgen.isa.model import Kind
+from ptxgen.ptx.diagnostics import Severity
+from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operand, Pair, Span, Vector
+
+Role = Literal["register", "variable", "label", "function", "prototype", "targets"]
+#: A name's component: of a vector register, or of a vector special register.
+COMPONENTS = ("x", "y", "z", "w", "r", "g", "b", "a")
+#: 16-bit reads of these are allowed for the sake of old programs.
+_NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid")
+_NAME_KINDS: frozenset[Kind] = frozenset(
+    {"reg", "pred", "special", "symbol", "label", "function", "prototype", "targets"}
+)
+_ROLE_KINDS: dict[Role, frozenset[Kind]] = {
+    "variable": frozenset({"symbol"}),
+    "label": frozenset({"label"}),
+    "function": frozenset({"function", "symbol"}),
+    "prototype": frozenset({"prototype"}),
+    "targets": frozenset({"targets", "prototype"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """What a declared name stands for. `size` is in bytes, None where the declaration leaves it open."""
+
+    role: Role
+    type: str = ""
+    space: str = ""
+    vector: int = 1
+    size: int | None = None
+    alignment: int = 1
+
+
+Lookup = Callable[[str], Symbol | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an operand may not stand where it does, or (a warning) does not do what it seems to."""
+
+    code: str
+    message: str
+    hint: str = ""
+    severity: Severity = "error"
+    span: Span | None = None
+
+
+def meaning(name: str, lookup: Lookup) -> Symbol | None:
+    """The symbol of a name, a component of a vector register (`v.x`) included."""
+    found = lookup(name)
+    if found is None and "." in name:
+        base, _, component = name.rpartition(".")
+        whole = lookup(base)
+        if whole is not None and whole.role == "register" and component in COMPONENTS:
+            if whole.vector > COMPONENTS.index(component) % 4:
+                return Symbol("register", whole.type, "reg", 1, whole.size, whole.alignment)
+        elif whole is not None and whole.role == "register" and component[:1] in ("b", "h"):
+            return whole  # a byte or half selector of a video instruction
+    return found
+
+
+def is_special(name: str, table: Table) -> bool:
+    """Whether the name is one of the machine's own registers."""
+    return name in table.special_registers
+
+
+def kinds_of(operand: Operand, lookup: Lookup, table: Table) -> frozenset[Kind]:
+    """What a written operand could be. A name that nothing declares could be any name at all."""
+    if isinstance(operand, Immediate):
+        return frozenset({"imm"})
+    if isinstance(operand, Name):
+        return _kinds_of_name(operand.text, lookup, table)
+    if isinstance(operand, Negated):
+        return frozenset({"not-pred"})
+    if isinstance(operand, Address):
+        return frozenset({"address"} if operand.brackets else {"symbol"})
+    if isinstance(operand, Pair):
+        return frozenset({"pair"})
+    if isinstance(operand, Arguments):
+        return frozenset({"arguments"})
+    if len(operand.elements) == 1:
+        return kinds_of(operand.elements[0], lookup, table) | {"vector"}
+    return frozenset({"vector"})
+
+
+def _kinds_of_name(name: str, lookup: Lookup, table: Table) -> frozenset[Kind]:
+    if name == "_":
+        return frozenset({"sink"})
+    found = meaning(name, lookup)
+    if found is None:
+        return frozenset({"special"}) if is_special(name, table) else _NAME_KINDS
+    if found.role != "register":
+        return _ROLE_KINDS[found.role]
+    if found.vector > 1:
+        return frozenset({"vector"})
+    return frozenset({"pred", "reg"} if found.type == "pred" else {"reg"})
+
+
+def refusals(written: Operand, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
+    """Everything that speaks against `written` standing at `wanted`, whose kind it has already.
+
+    Addresses are judged by their own rules; names that nothing declares are passed over.
+    """
+    if isinstance(written, Immediate):
+        yield from immediate_refusals(written, wanted, table)
+    elif isinstance(written, Name):
+        yield from _name_refusals(written, wanted, lookup, table)
+    elif isinstance(written, Negated):
+        yield from _name_refusals(written.operand, wanted, lookup, table)
+    elif isinstance(written, Vector):
+        yield from _vector_refusals(written, wanted, lookup, table)
+    elif isinstance(written, Pair) and wanted.parts:
+        for part, want in zip((written.first, written.second), wanted.parts, strict=True):
+            if part != Name("_"):
+                yield from refusals(part, want, lookup, table)
+
+
+def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Iterator[Refusal]:
+    """Whether a constant fits: floats for floats, integers for the rest, within the bounds.
+
+    What an assembler would cut off without a word is a warning.
+    """
+    known = table.types.get(wanted.type)
+    if known is None:
+        return
+    span = constant.span
+    value = constant.value
+    if constant.kind != "int":
+        fitting = ("f32", "f64", "b32") if constant.kind == "f32" else ("f32", "f64", "b64")
+        if wanted.type not in fitting:
+            yield Refusal(
+                "immediate-type", f"the float constant {constant.text} cannot stand for .{wanted.type}",
+                _float_hint(wanted.type, constant), span=span,
+            )
+        return
+    if known.kind in ("float", "packed") and wanted.type not in ("u16x2", "s16x2", "u8x4", "s8x4"):
+        yield Refusal(
+            "immediate-type", f"the integer constant {constant.text} cannot stand for .{wanted.type}",
+            f"write {constant.value}.0" if wanted.type in ("f32", "f64") else "move the bits into a register first",
+            span=span,
+        )
+        return
+    assert isinstance(value, int)
+    if wanted.low is not None and not wanted.low <= value <= (wanted.high or 0):
+        yield Refusal(
+            "immediate-range", f"{constant.text} is outside {wanted.low} to {wanted.high}", span=span
+        )
+    elif not fits_bits(value, known.bits):
+        yield Refusal(
+            "truncated-immediate", f"{constant.text} does not fit in .{wanted.type}; its high bits are dropped",
+            severity="warning", span=span,
+        )
+
+
+def fits_bits(value: int, bits: int) -> bool:
+    """Whether an integer survives in so many bits, read as signed or unsigned. A predicate holds 0 and 1."""
+    if bits == 1:
+        return value in (0, 1)
+    return -(1 << (bits - 1)) <= value < (1 << bits)
+
+
+def _float_hint(type_name: str, constant: Immediate) -> str:
+    if type_name in ("b32", "b64"):
+        return "give the bits: 0f… for .b32, 0d… for .b64"
+    if type_name in ("f16", "bf16"):
+        return "move the 16 bits into a .b16 register first"
+    if float(constant.value).is_integer():
+        return f"write {int(constant.value)}"
+    return "an integer is wanted here"
+
+
+def _name_refusals(name: Name, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
+    if name.text == "_":
+        return
+    found = meaning(name.text, lookup)
+    if found is None:
+        if is_special(name.text, table):
+            yield from _special_refusals(name, wanted, table)
+        return
+    if found.role in ("variable", "function") and wanted.type:
+        yield from _symbol_refusals(name, found, wanted, table)
+    if found.role != "register" or not wanted.type:
+        return
+    if not table.accepts(wanted, found.type):
+        yield Refusal(
+            "operand-type", f"{name.text} is .{found.type}, but .{wanted.type} is wanted here",
+            _type_hint(found.type, wanted, table), span=name.span,
+        )
+
+
+def _symbol_refusals(name: Name, found: Symbol, wanted: Wanted, table: Table) -> Iterator[Refusal]:
+    """The address of a variable is a 64-bit integer; windows of their own fit in 32 bits."""
+    known = table.types.get(wanted.type)
+    if known is None:
+        return
+    narrow = known.bits == 32 and found.space in ("shared", "local", "param", "const")
+    if known.kind not in ("bits", "signed", "unsigned") or not (known.bits == 64 or narrow):
+        yield Refusal(
+            "address-width", f"the address of {name.text} does not fit in .{wanted.type}", "use .u64",
+            span=name.span,
+        )
+
+
+def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refusal]:
+    special = table.special_registers[name.text]
+    known, wide = table.types.get(wanted.type), table.types.get(special.type)
+    if known is None or wide is None:
+        return
+    if f"{name.text}.x" in table.special_registers and wanted.vector == 1:
+        yield Refusal(
+            "operand-vector", f"{name.text} is a vector of four", f"read one component: {name.text}.x",
+            span=name.span,
+        )
+    narrow = known.bits == 16 and name.text.partition(".")[0] in _NARROW_SPECIALS
+    if known.bits != wide.bits and not narrow:
+        yield Refusal(
+            "operand-type", f"{name.text} is .{special.type}, but .{wanted.type} is wanted here",
+            f"read it with mov.{special.type}, then convert with cvt", span=name.span,
+        )
+
+
+def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
+    count = len(vector.elements)
+    if count != wanted.vector:
+        yield Refusal(
+            "operand-vector", f"{count} elements where {wanted.vector} are wanted", span=vector.span
+        )
+        return
+    if wanted.access == "write" and all(element == Name("_") for element in vector.elements):
+        yield Refusal("operand-vector", "every element is _: nothing would be written", span=vector.span)
+    for element in vector.elements:
+        if isinstance(element, Vector | Pair | Address | Arguments | Negated):
+            yield Refusal(
+                "operand-kind", "a vector's elements are registers or constants", span=element.span
+            )
+        elif isinstance(element, Immediate) and wanted.access != "read":
+            yield Refusal("operand-kind", "a constant cannot be written to", span=element.span)
+        else:
+            yield from refusals(element, wanted, lookup, table)
+
+
+def _type_hint(given: str, wanted: Wanted, table: Table) -> str:
+    known, have = table.types.get(wanted.type), table.types.get(given)
+    if known is None or have is None:
+        return ""
+    if "pred" in (given, wanted.type):
+        return "predicates come from setp and go to selp, guards and logic on .pred"
+    if have.bits == known.bits:
+        return f"copy the bits with mov.b{known.bits}, or convert the value with cvt"
+    return f"convert it with cvt first: .{wanted.type} is {known.bits} bits, .{given} {have.bits}"
