@@ -87,6 +87,8 @@ def _check(options: Options) -> None:
         raise UsageError(what, fix="0 to 10; 0 is greedy")
     if options.candidates < 1:
         raise UsageError("at least one candidate is needed", fix="--candidates 1 or more")
+    if options.seed < 0:
+        raise UsageError("the seed cannot be negative", fix="--seed 0 or more")
     if options.repair < 0:
         raise UsageError("the repair rounds cannot be negative", fix="--repair 0 or more")
     if options.max_tokens < LEAST_TOKENS:
