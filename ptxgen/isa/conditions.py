@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from ptxgen.isa.model import Availability, Version
 
@@ -41,7 +41,7 @@ class Condition:
         return all(term.holds(slots) for term in self.terms)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_condition(text: str) -> Condition:
     """Raises ValueError for a term that is not `[!][slot=].value[|.value…]`."""
     terms = []
@@ -60,7 +60,7 @@ def parse_condition(text: str) -> Condition:
     return Condition(text, tuple(terms))
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_availability(text: str) -> Availability:
     """`"1.0"`, `"8.0 sm_90"`, `"8.6 sm_100a sm_120f"`: a version, then the least target or the only ones.
 

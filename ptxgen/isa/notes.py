@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import cast, get_args
 
 from ptxgen.isa.conditions import Condition, parse_condition
@@ -67,7 +67,7 @@ class Notes:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_notes(text: str) -> Notes:
     """Raises ValueError for a word that is none of a note's."""
     body, _, present = text.partition(" if ")
@@ -145,7 +145,7 @@ class OperandResolver:
         kinds = note.kinds
         type_name = self._type(name, note, slots, kinds, pattern)
         if not kinds:
-            kinds = _usual_kinds(pattern, access, type_name)
+            kinds = self._usual_kinds(pattern, access, type_name)
         vector = note.vector
         if note.vector_slot:
             vector = int(slots.get(note.vector_slot, "v1").lstrip("vx"))
@@ -171,7 +171,7 @@ class OperandResolver:
         self, name: str, note: Note, slots: dict[str, str], kinds: frozenset[str], pattern: OperandPattern
     ) -> str:
         if note.type is None:
-            if kinds and kinds <= UNTYPED or pattern.shape == "arguments":
+            if (kinds and kinds <= UNTYPED) or pattern.shape == "arguments":
                 return ""
             if name in ("p", "q"):
                 return "pred"
@@ -190,6 +190,17 @@ class OperandResolver:
             raise ValueError(f"the type {scaled!r} of operand {name!r} does not exist")
         return scaled
 
+    def _usual_kinds(self, pattern: OperandPattern, access: str, type_name: str) -> frozenset[str]:
+        """Sources may be constants where the type has constants: integers, bits up to 64, f32 and f64."""
+        if pattern.shape == "address":
+            return frozenset({"address"})
+        if pattern.shape == "arguments":
+            return frozenset({"arguments"})
+        if type_name == "pred":
+            return frozenset({"pred"})
+        constants = self.types[type_name].kind not in ("float", "packed") or type_name in ("f32", "f64")
+        return frozenset({"reg", "imm"}) if access == "read" and constants else frozenset({"reg"})
+
     def _space(self, pattern: OperandPattern, note: Note, slots: Mapping[str, str]) -> str | None:
         if pattern.shape != "address":
             return None
@@ -202,13 +213,3 @@ class OperandResolver:
 
 def _has_convention(name: str, first: bool) -> bool:
     return name == "d" or name in SOURCES or (name in ("p", "q"))
-
-
-def _usual_kinds(pattern: OperandPattern, access: str, type_name: str) -> frozenset[str]:
-    if pattern.shape == "address":
-        return frozenset({"address"})
-    if pattern.shape == "arguments":
-        return frozenset({"arguments"})
-    if type_name == "pred":
-        return frozenset({"pred"})
-    return frozenset({"reg"}) if access != "read" else frozenset({"reg", "imm"})

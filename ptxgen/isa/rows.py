@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +60,27 @@ class Row:
         for choice in product(*((("",) if s.optional else ()) + s.values for s in self.slots)):
             if self.allows(choice):
                 yield choice
+
+    def covering_choices(self, tries: int = 400) -> list[tuple[str, ...]]:
+        """A few choices that show each value of each slot that some choice can show, the plainest first.
+
+        The same choices every time; the search gives a value up after `tries` random fillings of the rest.
+        """
+        plain = next(self.choices())
+        found = [plain]
+        for index, slot in enumerate(self.slots):
+            draw = random.Random(f"{self.form.syntax}/{index}")
+            for value in slot.values:
+                if any(choice[index] == value for choice in found):
+                    continue
+                choice = [*plain[:index], value, *plain[index + 1 :]]
+                for _ in range(tries):
+                    if self.allows(choice):
+                        found.append(tuple(choice))
+                        break
+                    choice = [draw.choice((("",) if s.optional else ()) + s.values) for s in self.slots]
+                    choice[index] = value
+        return found
 
     def allows(self, choice: Sequence[str]) -> bool:
         """Optional groups are whole or absent, and no `never` holds."""
