@@ -66,8 +66,8 @@ class _Lines:
         of = f" of {self._options.candidates}" if recipe.parent is None else ""
         self._say(f"candidate {recipe.index}{of}: decoding at temperature {recipe.temperature:g}")
 
-    def text(self, piece: str) -> None:
-        """A line a token would be noise."""
+    def text(self, piece: str, tokens: int, forced: int) -> None:
+        """A line for every line of the kernel would be noise."""
 
     def candidate_decoded(self, candidate: Candidate) -> None:
         self._say(
@@ -96,8 +96,8 @@ class _Screen:
 
     def __init__(self, next_: Silence, live: Live, console: Console, options: Options) -> None:
         self._next, self._live, self._console, self._options = next_, live, console, options
-        self._ptx, self._stage = "", "loading the model"
-        self._pieces, self._since = 0, time.monotonic()
+        self._ptx, self._head, self._stage = "", "", "loading the model"
+        self._since = time.monotonic()
         live.update(self._picture())
 
     def model_ready(self, model: ModelIdentity, seconds: float) -> None:
@@ -110,23 +110,24 @@ class _Screen:
         self._console.print(f"prompt of {tokens} tokens read in {seconds:.1f} s", style="dim")
 
     def candidate_started(self, recipe: Recipe) -> None:
-        self._ptx, self._pieces, self._since = "", 0, time.monotonic()
-        self._show(f"candidate {recipe.index}, temperature {recipe.temperature:g}")
+        self._ptx, self._since = "", time.monotonic()
+        self._head = f"candidate {recipe.index}, temperature {recipe.temperature:g}"
+        self._show(self._head)
 
-    def text(self, piece: str) -> None:
+    def text(self, piece: str, tokens: int, forced: int) -> None:
         self._ptx += piece
-        self._pieces += 1
-        self._live.update(self._picture())
+        speed = rate(tokens, time.monotonic() - self._since)
+        self._show(f"{self._head}: {tokens} tokens, {speed}, {share(forced, tokens)} forced")
 
     def candidate_decoded(self, candidate: Candidate) -> None:
         self._ptx = candidate.ptx
         speed = rate(candidate.tokens, candidate.decode_seconds)
         forced = share(candidate.forced_tokens, candidate.tokens)
-        self._show(f"candidate {candidate.index}: {candidate.tokens} tokens, {speed}, {forced} forced")
+        self._head = f"candidate {candidate.index}: {candidate.tokens} tokens, {speed}, {forced} forced"
+        self._show(self._head)
 
     def progress(self, stage: str) -> None:
-        head = self._stage.partition(" - ")[0]
-        self._show(f"{head} - {stage}")
+        self._show(f"{self._head}, {stage}")
 
     def candidate_finished(self, candidate: Candidate) -> None:
         self._next.candidate_finished(candidate)

@@ -4,7 +4,7 @@ from ptxgen.generating.candidates import Candidate, Generation, Recipe
 from ptxgen.generating.events import Events, Silence
 from ptxgen.generating.loop import generate
 from ptxgen.generating.manifest import Manifest, build_manifest, generation_json, read_manifest
-from ptxgen.generating.options import EXECUTORS, LEVELS, Flags, Options, resolve_options
+from ptxgen.generating.options import EXECUTORS, Flags, Options, resolve_options
 from ptxgen.generating.output import (
     OutputError,
     check_writable,
@@ -17,7 +17,7 @@ from ptxgen.generating.output import (
 from ptxgen.generating.replaying import Replay, replay
 
 __all__ = [
-    "EXECUTORS", "LEVELS", "Candidate", "Events", "Flags", "Generation", "Manifest", "Options", "OutputError",
+    "EXECUTORS", "Candidate", "Events", "Flags", "Generation", "Manifest", "Options", "OutputError",
     "Recipe", "Replay", "Silence", "build_manifest", "check_writable", "generate", "generation_json",
     "keep_candidate", "kernel_text", "manifest_path", "read_manifest", "replay", "resolve_options",
     "write_file", "write_generation",

@@ -137,8 +137,9 @@ class _Run:
         def heard(piece: str) -> None:
             assert self._current is not None
             self._current = replace(self._current, ptx=self._current.ptx + piece)
-            self._events.text(piece)
+            self._events.text(piece, *writer.shared.pace)
 
+        heard(self._spec.header(self._arch, self._table))
         self._current = written = writer.write(recipe, heard)
         self._events.candidate_decoded(written)
         judged = self._judged(written, judge)

@@ -34,6 +34,16 @@ class SharedPrompt:
         self._kept = 0
         #: rewound to the start, which the session below was not told, so that it forgets nothing
         self._at_start = False
+        self._prompt_end = 0
+        #: how often logits were asked for since the prompt
+        self._asked = 0
+
+    @property
+    def pace(self) -> tuple[int, int]:
+        """Tokens evaluated since the prompt, and how many of them the model was not asked for: figures for
+        the eye, since a decoder may hold back some tokens and draw others twice."""
+        tokens = max(0, self.position - self._prompt_end)
+        return tokens, max(0, tokens - self._asked)
 
     def hold(self, prompt: Sequence[int]) -> None:
         """Read a prompt of at least one token and keep it. Raises ContextFull."""
@@ -59,8 +69,10 @@ class SharedPrompt:
             shared = _common(tokens, self._prompt[: self._kept]) // BLOCK * BLOCK
             self._forget(shared)
             self._session.evaluate(tokens[shared:])
+            self._prompt_end, self._asked = self._session.position, 0
 
     def logits(self) -> npt.NDArray[np.float32]:
+        self._asked += 1
         return self._session.logits()
 
     def rewind(self, position: int) -> None:
@@ -84,6 +96,7 @@ class SharedPrompt:
         # Always alone and last, for the first candidate as for the others: a batch of another size may
         # round its logits otherwise.
         self._session.evaluate(self._prompt[last:])
+        self._prompt_end, self._asked = self._session.position, 0
 
     def _forget(self, position: int) -> None:
         self._session.rewind(position)

@@ -48,7 +48,8 @@ class Writer:
     options: Options
 
     def write(self, recipe: Recipe, on_text: Callable[[str], None] | None = None) -> Candidate:
-        """The candidate of that recipe, not yet judged. Raises MaskError, ContextFull."""
+        """The candidate of that recipe, not yet judged. `on_text` hears its body, line by line, after the
+        header that the spec gives. Raises MaskError, ContextFull."""
         prompt = self.prompt
         if recipe.parent is not None:
             prompt = repair_turns(prompt, recipe.parent_ptx, recipe.report)

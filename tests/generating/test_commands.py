@@ -87,13 +87,16 @@ def test_wrong_usage(
     assert workshop.decodes == []
 
 
-@pytest.mark.parametrize("stage", ["decoding", "assembling", "verifying"])
+@pytest.mark.parametrize(
+    ("stage", "beginning"),
+    [("decoding", ".version"), ("assembling", "// right"), ("verifying", "// right")],
+)
 def test_interrupted_with_a_candidate_at_work(
-    here: Path, workshop: Workshop, capsys: pytest.CaptureFixture[str], stage: str
+    here: Path, workshop: Workshop, capsys: pytest.CaptureFixture[str], stage: str, beginning: str
 ) -> None:
     workshop.interrupt = stage
     assert run(["generate", "saxpy.toml"]) == 130
-    assert (here / "saxpy.ptx").read_text().startswith("// unfinished\n// right")
+    assert (here / "saxpy.ptx").read_text().startswith("// unfinished\n" + beginning)
     assert json.loads((here / "saxpy.manifest.json").read_text())["status"] == "unfinished"
     assert "marked unfinished" in capsys.readouterr().err
 

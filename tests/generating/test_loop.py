@@ -174,7 +174,7 @@ def test_interrupted_while_the_prompt_is_read(
 
 @pytest.mark.parametrize(
     ("stage", "beginning", "whole"),
-    [("decoding", "// right", False), ("assembling", "// right", True), ("verifying", "// right", True)],
+    [("decoding", ".version", False), ("assembling", "// right", True), ("verifying", "// right", True)],
 )
 def test_interrupted_with_a_candidate_at_work(
     workshop: Workshop, spec: Spec, options: Options, stage: str, beginning: str, whole: bool
@@ -186,6 +186,7 @@ def test_interrupted_with_a_candidate_at_work(
     assert made.best.status == "unfinished"
     assert made.best.ptx.startswith(beginning)
     assert made.best.complete == whole
+    assert made.best.ptx.endswith("begun;\n") != whole
     assert workshop.closed == 1
 
 
@@ -203,7 +204,7 @@ def test_interrupted_after_a_failure_keeps_the_better_one(
 def test_events_come_in_order(workshop: Workshop, spec: Spec, options: Options, heard: Heard) -> None:
     workshop.script = ["wrong", "right"]
     generate(spec, replace(options, candidates=1), heard)
-    one = ["candidate_started", "text", "candidate_decoded", "progress", "progress"]
+    one = ["candidate_started", "text", "text", "candidate_decoded", "progress", "progress"]
     assert heard.names == [
         "model_ready", "prompt_started", "prompt_ready",
         *one, "candidate_finished", "repair_started", *one, "progress", "candidate_finished", "finished",

@@ -55,7 +55,7 @@ def test_files_have_the_usual_mode(tmp_path: Path) -> None:
 def test_an_unfinished_kernel_is_marked(workshop: Workshop, spec: Spec, options: Options) -> None:
     workshop.interrupt = "decoding"
     text = kernel_text(generate(spec, options, Silence()))
-    assert text.startswith("// unfinished\n// right")
+    assert text.startswith("// unfinished\n.version")
     assert kernel_text(generate(spec, replace(options, candidates=1), Silence())) == text
 
 

@@ -59,7 +59,7 @@ class Workshop:
         self.decodes.append({"prompt": prompt, "level": level, "position": session.position, **options})
         text = ptx(name)
         if options["on_text"] is not None:
-            options["on_text"](text[:20])
+            options["on_text"]("\tbegun;\n")
         self.stop("decoding")
         return Decoded(text, name != "cut", 100, 60, 2.0, 0.05, 12)
 
