@@ -121,8 +121,10 @@ class OperandResolver:
         operand = self._plain(pattern.name, pattern, notes, slots, first)
         if pattern.shape == "pair":
             second = self._plain(pattern.parts[0], OperandPattern(pattern.parts[0]), notes, slots, first)
-            return replace(operand, name=f"{operand.name}|{second.name}", kinds=frozenset({"pair"}),
-                           parts=(operand, second))
+            parts = tuple(replace(p, kinds=p.kinds | {"sink"}) if p.type == "pred" else p for p in (operand, second))
+            return replace(
+                operand, name=f"{operand.name}|{second.name}", kinds=frozenset({"pair"}), parts=parts
+            )
         if pattern.shape == "address":
             parts = tuple(self._plain(n, OperandPattern(n), notes, slots, False) for n in pattern.parts)
             return replace(operand, parts=parts)
@@ -191,14 +193,15 @@ class OperandResolver:
         return scaled
 
     def _usual_kinds(self, pattern: OperandPattern, access: str, type_name: str) -> frozenset[str]:
-        """Sources may be constants where the type has constants: integers, bits up to 64, f32 and f64."""
+        """Sources may be constants where the type has constants: integers and bits up to 64, f32 and f64."""
         if pattern.shape == "address":
             return frozenset({"address"})
         if pattern.shape == "arguments":
             return frozenset({"arguments"})
         if type_name == "pred":
             return frozenset({"pred"})
-        constants = self.types[type_name].kind not in ("float", "packed") or type_name in ("f32", "f64")
+        kind, bits = self.types[type_name].kind, self.types[type_name].bits
+        constants = bits <= 64 and (kind not in ("float", "packed") or type_name in ("f32", "f64"))
         return frozenset({"reg", "imm"}) if access == "read" and constants else frozenset({"reg"})
 
     def _space(self, pattern: OperandPattern, note: Note, slots: Mapping[str, str]) -> str | None:

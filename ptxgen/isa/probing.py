@@ -21,6 +21,7 @@ _HEAD = """\
 .func f_01(.param .b32 a) { ret; }
 .func (.param .b32 r) f_10() { ret; }
 .func (.param .b32 r) f_11(.param .b32 a) { ret; }
+.func (.param .align 32 .b8 r[32]) f_wide() { ret; }
 .visible .entry probe(.param .align 32 .b8 in_param[256])
 {
 .reg .pred %p<32>;
@@ -38,7 +39,8 @@ targets: .branchtargets $L_end;
 proto_00: .callprototype _ ();
 proto_01: .callprototype _ (.param .b32 _);
 proto_10: .callprototype (.param .b32 _) _ ();
-proto_11: .callprototype (.param .b32 _) _ (.param .b32 _);"""
+proto_11: .callprototype (.param .b32 _) _ (.param .b32 _);
+call (of_call), f_wide;"""
 
 
 @dataclass(frozen=True, slots=True)

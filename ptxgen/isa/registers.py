@@ -14,8 +14,8 @@ def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> 
 
     Same size: a bit-size type on either side agrees with anything, integers of both signs with one another,
     a float only with itself. Packed and alternate float types live in bit-size registers (f16x2 also in its own).
-    With `wider`, integer and bit-size operands take larger integer or bit-size registers, float ones larger
-    bit-size registers.
+    With `wider`, bit-size operands take any larger register, integer ones larger integer or bit-size registers,
+    float ones larger bit-size registers.
     """
     wanted, given = types.get(operand.type), types.get(register_type)
     if wanted is None or given is None:
@@ -26,9 +26,9 @@ def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> 
         return _agree(wanted, given)
     if not operand.wider or given.bits < wanted.bits:
         return False
-    if given.kind == "bits":
+    if "bits" in (wanted.kind, given.kind):
         return True
-    return wanted.kind in _INTEGERS | {"bits"} and given.kind in _INTEGERS
+    return wanted.kind in _INTEGERS and given.kind in _INTEGERS
 
 
 def _agree(wanted: Type, given: Type) -> bool:
