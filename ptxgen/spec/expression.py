@@ -53,7 +53,7 @@ class Expression:
             raise Unfit(f"{value!r:.40} is neither a whole number nor arithmetic over sizes", _HELP)
         if isinstance(value, int) and abs(value) > MAX_NUMBER:
             raise Unfit("a number beyond 64 bits")
-        text = str(value)
+        text = value if isinstance(value, str) else str(value)
         if not text.strip():
             raise Unfit("an empty expression", _HELP)
         if len(text) > MAX_TEXT:
@@ -104,7 +104,7 @@ def _check(node: ast.expr, names: dict[str, None], depth: int) -> None:
         raise Unfit(f"an expression nested more than {MAX_DEPTH} deep")
     match node:
         case ast.Constant(value=bool()):
-            raise Unfit(f"{node.value} is not a number", _HELP)
+            raise Unfit(f"{node.value!r} is not a number", _HELP)
         case ast.Constant(value=int(value)):
             if value > MAX_NUMBER:
                 raise Unfit("a number beyond 64 bits")

@@ -83,9 +83,7 @@ def as_size_range(value: object) -> SizeRange:
             'write [0, 4096], 64 or "2 * n"',
         )
     if not 0 <= bounds[0] <= bounds[1] < 2**31:
-        raise Unfit(
-            f"[{bounds[0]:.6g}, {bounds[1]:.6g}] is not a range", "the smaller first, from 0 to 2147483647"
-        )
+        raise Unfit(f"[{bounds[0]:.6g}, {bounds[1]:.6g}] is not a range", "the smaller first, from 0 to 2147483647")
     return SizeRange(bounds[0], bounds[1])
 
 
@@ -98,11 +96,7 @@ class ValueRange:
 
 
 def as_value_range(value: object) -> ValueRange:
-    if (
-        not isinstance(value, list)
-        or len(value) != 2
-        or any(type(bound) not in (int, float) for bound in value)
-    ):
+    if not isinstance(value, list) or len(value) != 2 or any(type(bound) not in (int, float) for bound in value):
         raise Unfit("must be a range of two numbers", "write [-1.0, 1.0]")
     low, high = (finite(bound) if isinstance(bound, float) else bound for bound in value)
     if not low <= high:

@@ -21,9 +21,7 @@ def header(spec: Spec, arch: str, table: Table) -> str:
     if spec.launch.shared_bytes.text != "0":
         lines += [".extern .shared .align 16 .b8 smem[];", ""]
     lines.append(f".visible .entry {spec.kernel.name}(")
-    lines.append(
-        ",\n".join(f"\t.param .{param_type(param)} param_{param.name}" for param in spec.kernel.params)
-    )
+    lines.append(",\n".join(f"\t.param .{param_type(param)} param_{param.name}" for param in spec.kernel.params))
     lines += [")", "{"]
     for name, count in spec.declared(table).items():
         kind = table.register_classes[name]

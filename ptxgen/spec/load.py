@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from ptxgen.isa import load_table
 from ptxgen.spec.lines import key_lines, line_of
 from ptxgen.spec.model import Spec
 from ptxgen.spec.problems import SpecError, Unfit, nearest
@@ -32,13 +33,7 @@ def parse_spec(text: str, path: Path = Path("spec.toml")) -> Spec:
     except ValidationError as error:
         raise _refusal(error, lines, path) from None
     spec._path, spec._text, spec._lines = path, text, lines
-    try:
-        from ptxgen.isa import load_table
-    except ImportError:
-        table = None
-    else:
-        table = load_table()
-    spec._expressions = check_rules(spec, table)
+    spec._expressions = check_rules(spec, load_table())
     check_trial_sizes(spec)
     return spec
 
@@ -58,9 +53,7 @@ def _read(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise SpecError(f"cannot read {path}", where=where, why=str(reason)) from None
     if len(data) > MAX_BYTES:
-        raise SpecError(
-            f"{path} is larger than {MAX_BYTES} bytes", where=where, fix="a spec is a page of text"
-        )
+        raise SpecError(f"{path} is larger than {MAX_BYTES} bytes", where=where, fix="a spec is a page of text")
     if b"\0" in data:
         raise SpecError(
             f"{path} is a binary file",
@@ -76,9 +69,7 @@ def _read(path: Path) -> str:
             why=f"byte 0x{data[error.start]:02x} cannot stand there",
         ) from None
     if not text.strip():
-        raise SpecError(
-            f"{path} is empty", where=where, fix="ptxgen-local init NAME writes a spec to start from"
-        )
+        raise SpecError(f"{path} is empty", where=where, fix="ptxgen-local init NAME writes a spec to start from")
     return text
 
 
@@ -105,15 +96,11 @@ def _refusal(error: ValidationError, lines: dict[tuple[str | int, ...], int], pa
     return SpecError(what, where=f"{path}:{line_of(lines, location)}", why=more, fix=fix)
 
 
-def _words(
-    kind: str, location: tuple[str | int, ...], message: str, context: dict[str, Any]
-) -> tuple[str, str]:
+def _words(kind: str, location: tuple[str | int, ...], message: str, context: dict[str, Any]) -> tuple[str, str]:
     key = _dotted(location)
     if kind == "extra_forbidden":
         where = f" in [{_dotted(location[:-1])}]" if len(location) > 1 else ""
-        return f"unknown key `{str(location[-1])[:60]}`{where}", nearest(
-            str(location[-1]), _keys(location[:-1])
-        )
+        return f"unknown key `{str(location[-1])[:60]}`{where}", nearest(str(location[-1]), _keys(location[:-1]))
     if kind == "missing":
         return f"`{key}` is missing", "add it" if len(location) > 1 else f"add a table [{key}]"
     cause = context.get("error")

@@ -131,9 +131,7 @@ class LaunchTable(Table):
 class Target(Table):
     """`arch` is always a tuple; the first is the one the kernel is written for."""
 
-    arch: Annotated[tuple[str, ...], BeforeValidator(as_names), Field(min_length=1, max_length=32)] = (
-        "sm_80",
-    )
+    arch: Annotated[tuple[str, ...], BeforeValidator(as_names), Field(min_length=1, max_length=32)] = ("sm_80",)
     ptx: str = "auto"
 
 
@@ -291,8 +289,7 @@ class Spec(Table):
     def declared(self, table: Any) -> dict[str, int]:
         """How many registers of each class a kernel declares, in the table's order."""
         return {
-            name: self.constraints.declare.get(name, kind.default)
-            for name, kind in table.register_classes.items()
+            name: self.constraints.declare.get(name, kind.default) for name, kind in table.register_classes.items()
         }
 
     def header(self, arch: str, table: Any) -> str:

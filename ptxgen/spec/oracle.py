@@ -132,9 +132,7 @@ SHAPING = frozenset(
         "triu",
     ]
 )
-CREATING = frozenset(
-    ["arange", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "bincount", "eye"]
-)
+CREATING = frozenset(["arange", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "bincount", "eye"])
 CONVERSIONS = frozenset(
     [
         "int8",
@@ -300,9 +298,7 @@ class _Walk:
             fix = "write `np.` functions by name: `exp(x)`, `sum(x, axis=1)`"
             raise Unfit(f"`{ast.unparse(node.func)[:60]}` cannot be called in an oracle", fix)
         if name not in ORACLE_FUNCTIONS:
-            raise Unfit(
-                f"the oracle calls `{name}`, which is no function it knows", nearest(name, ORACLE_FUNCTIONS)
-            )
+            raise Unfit(f"the oracle calls `{name}`, which is no function it knows", nearest(name, ORACLE_FUNCTIONS))
         self.functions.add(name)
         for argument in node.args:
             self.visit(argument, depth + 1)

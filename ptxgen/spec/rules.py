@@ -17,20 +17,17 @@ from ptxgen.spec.problems import SpecError, Unfit, nearest
 if TYPE_CHECKING:
     from ptxgen.isa import Table
 
-RESERVED_PARAMS = (
-    SIZE_FUNCTIONS | ORACLE_FUNCTIONS | ORACLE_CONSTANTS | NAMESPACES | frozenset(keyword.kwlist)
-)
+RESERVED_PARAMS = SIZE_FUNCTIONS | ORACLE_FUNCTIONS | ORACLE_CONSTANTS | NAMESPACES | frozenset(keyword.kwlist)
 
 
 def check_rules(spec: Spec, table: Table) -> dict[str, OracleExpression]:
     """Check everything, in the file's order; the oracle's expressions for each output come back."""
     _params(spec)
+    _kernel_name(spec)
     _size_names(spec)
     _launch(spec)
-    if table is not None:
-        _kernel_name(spec, table)
-        _target(spec, table)
-        _constraints(spec, table)
+    _target(spec, table)
+    _constraints(spec, table)
     expressions = _oracle(spec)
     _verify(spec)
     _source(spec)
@@ -82,15 +79,16 @@ def _params(spec: Spec) -> None:
         )
 
 
-def _kernel_name(spec: Spec, table: Table) -> None:
+def _kernel_name(spec: Spec) -> None:
+    """ptxas takes almost any word for an entry's name; what it refuses, and the header's own names, are left."""
     name = spec.kernel.name
-    taken = {"smem", *(f"param_{param.name}" for param in spec.kernel.params)}
-    if name in table.reserved_words or name in taken:
+    taken = {"WARP_SZ", "smem", *(f"param_{param.name}" for param in spec.kernel.params)}
+    if name in taken or name.startswith("$L_"):
         _fail(
             spec,
             ("kernel", "name"),
-            f"`{name}` is a word of PTX or of the kernel's own header",
-            f"call it `{name}_kernel`",
+            f"`{name}` is a word of PTX or of the kernel's own text",
+            f"call it `{name.strip('$')}_kernel`",
         )
 
 
@@ -258,9 +256,7 @@ def _verify(spec: Spec) -> None:
             readable = [p.name for p in params.values() if p.access != "out" and p.name not in spec.sizes]
             _fail(spec, path, f"`{name:.40}` is no parameter with values to draw", nearest(name, readable))
         if name in spec.sizes:
-            _fail(
-                spec, path, f"`{name}` is a size", f"write it under [verify] sizes = {{ {name} = [0, 1000] }}"
-            )
+            _fail(spec, path, f"`{name}` is a size", f"write it under [verify] sizes = {{ {name} = [0, 1000] }}")
         kind = params[name].scalar
         if kind.integer and not (kind.low <= values.low and values.high <= kind.high):
             _fail(
@@ -279,9 +275,7 @@ def _no_name(spec: Spec, path: tuple[str | int, ...], name: str) -> NoReturn:
 
 def _cycles(spec: Spec) -> None:
     """Sizes may be computed from each other, but not in a circle."""
-    derived = {
-        name: span.derived.names for name, span in spec.verify.sizes.items() if span.derived is not None
-    }
+    derived = {name: span.derived.names for name, span in spec.verify.sizes.items() if span.derived is not None}
 
     def follow(name: str, trail: tuple[str, ...]) -> None:
         if name in trail:

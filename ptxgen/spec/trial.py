@@ -33,9 +33,7 @@ def complete_sizes(spec: Spec, chosen: Mapping[str, int]) -> dict[str, int]:
             try:
                 sizes[name] = size.evaluate(sizes)
             except SpecError as error:
-                raise SpecError(
-                    error.what, where=spec.where("verify", "sizes", name), fix=error.fix
-                ) from None
+                raise SpecError(error.what, where=spec.where("verify", "sizes", name), fix=error.fix) from None
             if not 0 <= sizes[name] <= spec.param(name).scalar.high:
                 raise SpecError(
                     f"`{name}` becomes {sizes[name]}, which is no size",
@@ -47,9 +45,7 @@ def complete_sizes(spec: Spec, chosen: Mapping[str, int]) -> dict[str, int]:
 def free_sizes(spec: Spec) -> tuple[str, ...]:
     """The sizes that are drawn, not computed."""
     return tuple(
-        name
-        for name in spec.sizes
-        if name not in spec.verify.sizes or spec.verify.sizes[name].derived is None
+        name for name in spec.sizes if name not in spec.verify.sizes or spec.verify.sizes[name].derived is None
     )
 
 

@@ -1,0 +1,161 @@
+"""The differential test as a whole: scheduled cases, cases that Hypothesis draws, and the smallest failure."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.errors import HypothesisException, NoSuchExample
+
+from ptxgen.executing.protocol import Executor
+from ptxgen.spec import Spec
+from ptxgen.verifying.adequacy import check_oracle
+from ptxgen.verifying.checks import Failure, Subject, check_case
+from ptxgen.verifying.inputs import Case, cases, schedule
+
+#: Launches that looking for a smaller failure may cost, and a limit for kernels that run into step limits.
+SHRINKING_RUNS = 120
+SHRINKING_SECONDS = 20.0
+#: Seeds from here on are kept for the final verdict.
+_HELD_OUT = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`examples`: how many were run. `sizes_tried`: the different sizes among them. `failures` is empty or
+    holds the smallest failure that was found."""
+
+    ok: bool
+    executor: str
+    examples: int
+    sizes_tried: tuple[Mapping[str, int], ...]
+    failures: tuple[Failure, ...]
+
+
+def verify(
+    spec: Spec,
+    ptx: str,
+    executor: Executor,
+    *,
+    examples: int | None = None,
+    seed: int = 0,
+    held_out: bool = False,
+    arch: str | None = None,
+) -> Verdict:
+    """Test a kernel against its spec's oracle; the same seed gives the same cases.
+
+    `held_out` draws from other seeds, for a verdict on inputs that no repair has seen. Raises SpecError when
+    the spec is too weak or its oracle fails, and PtxgenError from an executor that cannot work.
+    """
+    check_oracle(spec)
+    count = examples if examples is not None else spec.verify.examples
+    tester = _Tester(Subject(spec, ptx, executor, arch or spec.target.arch[0]))
+    stream = seed + _HELD_OUT if held_out else seed
+    failing = tester.scheduled(stream, max(1, count // 2))
+    if failing is None:
+        failing = tester.drawn(stream, count - tester.runs)
+    if failing is None:
+        failing = tester.scheduled(stream + 1, count - tester.runs)
+    tried = tuple(dict(sizes) for sizes in tester.sizes)
+    if failing is None:
+        return Verdict(True, executor.name, tester.runs, tried, ())
+    ran = tester.runs
+    smallest = tester.shrunk(stream, failing)
+    return Verdict(False, executor.name, ran, tried, (tester.failure(smallest),))
+
+
+class _Tester:
+    """Runs cases and remembers what came of each, so that shrinking never runs one twice."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        # By text, because a NaN among the scalars would make a case differ from itself.
+        self.results: dict[str, Failure | None] = {}
+        self.sizes: dict[tuple[tuple[str, int], ...], None] = {}
+
+    @property
+    def runs(self) -> int:
+        return len(self.results)
+
+    def check(self, case: Case) -> Failure | None:
+        key = repr(case)
+        if key not in self.results:
+            self.results[key] = check_case(self.subject, case)
+            self.sizes[case.sizes] = None
+        return self.results[key]
+
+    def failure(self, case: Case) -> Failure:
+        failure = self.results[repr(case)]
+        assert failure is not None
+        return failure
+
+    def scheduled(self, stream: int, count: int) -> Case | None:
+        """The first case of the schedule that fails."""
+        for case in islice(schedule(self.subject.spec, stream), count):
+            if self.check(case) is not None:
+                return case
+        return None
+
+    def drawn(self, stream: int, count: int) -> Case | None:
+        """The first failing case that Hypothesis draws."""
+        failing: list[Case] = []
+
+        def fails(case: Case) -> bool:
+            if self.check(case) is not None:
+                failing.append(case)
+            return bool(failing)
+
+        if count > 0:
+            self._find(stream, fails, count, (Phase.generate,))
+        return failing[0] if failing else None
+
+    def shrunk(self, stream: int, failing: Case) -> Case:
+        """The smallest failing case that a bounded search finds; `failing` itself if none is smaller."""
+        until = self.runs + SHRINKING_RUNS
+        deadline = time.monotonic() + SHRINKING_SECONDS
+        check = self.failure(failing).check
+
+        def fails_alike(case: Case) -> bool:
+            if repr(case) not in self.results and (self.runs >= until or time.monotonic() > deadline):
+                return False
+            failure = self.check(case)
+            return failure is not None and failure.check == check
+
+        found = self._find(stream, fails_alike, SHRINKING_RUNS // 2, (Phase.generate, Phase.shrink))
+        candidates = [case for case in (found, failing) if case is not None and fails_alike(case)]
+        return min(candidates, key=_size)
+
+    def _find(self, stream: int, condition: Any, count: int, phases: tuple[Phase, ...]) -> Case | None:
+        _keep_hypothesis_out_of_the_working_folder()
+        options = settings(
+            max_examples=count, database=None, deadline=None, derandomize=False, phases=phases,
+            suppress_health_check=list(HealthCheck), print_blob=False,
+        )  # fmt: skip
+        held_out = stream >= _HELD_OUT
+        seeds = (_HELD_OUT, _HELD_OUT + 2**31) if held_out else (0, 2**31)
+        try:
+            return find(cases(self.subject.spec, seeds), condition, settings=options, random=random.Random(stream))
+        except NoSuchExample:
+            return None
+        except HypothesisException:
+            # A search that ran out of its budget of launches ends as "flaky"; what it saw is remembered.
+            return None
+
+
+def _size(case: Case) -> tuple[int, int]:
+    return math.prod(value + 1 for _, value in case.sizes), len(repr(case))
+
+
+def _keep_hypothesis_out_of_the_working_folder() -> None:
+    """Hypothesis writes tables into `.hypothesis` where it is run; a user's folder is not the place."""
+    if "HYPOTHESIS_STORAGE_DIRECTORY" not in os.environ:
+        set_hypothesis_home_dir(os.path.join(tempfile.gettempdir(), "ptxgen-local-hypothesis"))
