@@ -20,7 +20,7 @@ Role = Literal["register", "variable", "label", "function", "prototype", "target
 #: A name's component: of a vector register, or of a vector special register.
 COMPONENTS = ("x", "y", "z", "w", "r", "g", "b", "a")
 #: 16-bit reads of these are allowed for the sake of old programs.
-_NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid")
+NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _NAME_KINDS: frozenset[Kind] = frozenset(
     {"reg", "pred", "special", "symbol", "label", "function", "prototype", "targets"}
 )
@@ -225,7 +225,7 @@ def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refu
             "operand-vector", f"{name.text} is a vector of four", f"read one component: {name.text}.x",
             span=name.span,
         )
-    narrow = known.bits == 16 and name.text.partition(".")[0] in _NARROW_SPECIALS
+    narrow = known.bits == 16 and name.text.partition(".")[0] in NARROW_SPECIALS
     if known.bits != wide.bits and not narrow:
         yield Refusal(
             "operand-type", f"{name.text} is .{special.type}, but .{wanted.type} is wanted here",

@@ -1,0 +1,129 @@
+"""Addresses: what may be in the brackets, in which state space, and constant offsets that miss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxgen.isa import Expansion
+from ptxgen.isa import Operand as Wanted
+from ptxgen.ptx.tree import Address, Function, Name, Variable
+from ptxgen.semantics.checking_scopes import Scope
+from ptxgen.semantics.operands import Symbol, meaning
+
+if TYPE_CHECKING:
+    from ptxgen.semantics.checking_instructions import Context
+
+#: Windows of their own, where 32 bits reach everything.
+_NARROW_SPACES = ("shared", "local", "const", "param")
+_GENERIC_SPACES = ("global", "shared", "local", "param")
+_STORES = ("st", "red", "atom")
+_TEXTURES = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep")
+
+
+def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Scope, context: Context) -> None:
+    """Everything that can be said of `[...]` from declarations alone."""
+    if chosen.name in _TEXTURES:
+        return
+    space = (wanted.space or "").partition("::")[0]
+    if address.base is None:
+        if space != "local":
+            context.findings.error(
+                address.span, "address-base", "a constant address is possible in local memory only",
+                "put the address into a register",
+            )
+        return
+    found = meaning(address.base.text, scope.lookup)
+    if found is None:
+        return
+    if found.role == "register":
+        _check_register(address, address.base, found, space, chosen, context)
+    elif found.role == "variable":
+        _check_variable(address, address.base, found, space, wanted, chosen, scope, context)
+    else:
+        context.findings.error(address.base.span, "address-base", f"{address.base.text} is a {found.role}")
+
+
+def _check_register(
+    address: Address, base: Name, found: Symbol, space: str, chosen: Expansion, context: Context
+) -> None:
+    known = context.table.types.get(found.type)
+    if known is None:
+        return
+    if known.kind not in ("bits", "signed", "unsigned") or found.vector > 1:
+        context.findings.error(
+            base.span, "address-type", f"{base.text} is .{found.type}: an address is an integer",
+        )
+    elif known.bits < 64 and space not in _NARROW_SPACES:
+        told = f"{base.text} is {known.bits} bits wide; an address in {space or 'generic'} memory has 64"
+        hint = "compute addresses in .b64 registers: mad.wide.u32, or cvt.u64.u32"
+        if known.bits == 32 and chosen.name != "cp":
+            context.findings.error(base.span, "address-width", told, hint)
+        else:
+            context.findings.warn(base.span, "address-width", told, hint)
+
+
+def _check_variable(
+    address: Address, base: Name, found: Symbol, space: str, wanted: Wanted, chosen: Expansion, scope: Scope,
+    context: Context,
+) -> None:  # fmt: skip
+    findings = context.findings
+    function = context.function
+    role = parameter_role(base.text, function, scope)
+    if space == "" and (found.space not in _GENERIC_SPACES or (found.space == "param" and role == "entry")):
+        findings.error(
+            address.span, "state-space", f"{base.text} is in .{found.space}, which generic addresses do not reach",
+            f"write {chosen.name}.{found.space}",
+        )
+        return
+    if space and space != found.space:
+        findings.error(
+            address.span, "state-space", f"{base.text} is in .{found.space}, not in .{space}",
+            f"write {chosen.name}.{found.space}",
+        )
+        return
+    if space == "param" and role in ("entry", "argument") and chosen.name in _STORES:
+        findings.error(base.span, "parameter-access", f"{base.text} is a parameter: it can only be read")
+        return
+    if role == "return" and chosen.name not in _STORES:
+        findings.error(base.span, "parameter-access", f"{base.text} returns a value: it can only be written")
+        return
+    _check_offset(address, base, found, wanted, scope, role, context)
+
+
+def parameter_role(name: str, function: Function, scope: Scope) -> str:
+    """"entry", "argument", "return", or "" for a variable of the body."""
+    declared = scope.detail(name)
+    if any(declared is variable for variable in function.params):
+        return "entry" if function.kind == "entry" else "argument"
+    return "return" if any(declared is variable for variable in function.returns) else ""
+
+
+def _check_offset(
+    address: Address, base: Name, found: Symbol, wanted: Wanted, scope: Scope, role: str, context: Context
+) -> None:
+    """Constant offsets that leave the variable or its alignment: assemblers take them without a word."""
+    known = context.table.types.get(wanted.type)
+    if known is None or address.components:
+        return
+    width = max(1, known.bits // 8) * max(1, wanted.vector)
+    findings = context.findings
+    declared = scope.detail(base.text)
+    if isinstance(declared, Variable) and "extern" in declared.linkage:
+        return
+    if found.size is not None and not 0 <= address.offset <= found.size - width:
+        what = f"{width} bytes at offset {address.offset} of {base.text}, which has {found.size}"
+        code = "parameter-size" if role and address.offset == 0 else "out-of-bounds"
+        findings.warn(address.span, code, what)
+    elif address.offset % width and found.alignment >= width:
+        findings.warn(
+            address.span, "misaligned", f"offset {address.offset} of {base.text} is not a multiple of {width} bytes"
+        )
+    elif (
+        role and isinstance(declared, Variable) and not declared.dimensions
+        and found.size is not None and width < found.size
+    ):  # fmt: skip
+        findings.warn(
+            address.span, "parameter-size",
+            f"{base.text} is .{declared.type}, but only {width} of its {found.size} bytes are read or written here",
+            f"use .{declared.type}",
+        )

@@ -1,0 +1,268 @@
+"""One instruction against the table: opcode, operands, availability, and what ptxas leaves unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ptxgen.isa import Expansion, Mismatch, Table, Version
+from ptxgen.isa.model import Kind
+from ptxgen.isa.model import Operand as Wanted
+from ptxgen.ptx.tree import Address, Function, Immediate, Instruction, Name, Negated, Operand, Pair, Span, Vector
+from ptxgen.semantics.checking_addresses import check_address
+from ptxgen.semantics.checking_scopes import Findings, Scope
+from ptxgen.semantics.operands import NARROW_SPECIALS, Refusal, is_special, kinds_of, meaning, refusals
+
+WARP_SIZE = 32
+_HALVED = frozenset({"mul", "mad", "madc", "mul24", "mad24"})
+#: Bounds of immediates that assemblers pass over, so a warning is all there is to say.
+_UNENFORCED_BOUNDS = frozenset({"lop3", "prmt", "shf", "nanosleep"})
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an instruction is checked under: the module's target and version (None where unknown)."""
+
+    table: Table
+    findings: Findings
+    target: str | None
+    version: Version | None
+    function: Function
+
+
+def check_instruction(instruction: Instruction, scope: Scope, context: Context) -> Expansion | None:
+    """The expansion it is, as far as one could be found; what is wrong goes to the findings."""
+    table, findings = context.table, context.findings
+    undeclared = _check_names(instruction, scope, context)
+    _check_guard(instruction, scope, context)
+    name = instruction.opcode.partition(".")[0]
+    if name not in table.instructions:
+        _unknown(instruction, context)
+        return None
+    shapes = tuple(kinds_of(operand, scope.lookup, table) for operand in instruction.operands)
+    found = table.match(instruction.opcode, shapes)
+    if isinstance(found, Mismatch):
+        loose = _accepted_all_the_same(instruction, shapes, table)
+        if loose is None:
+            findings.error(_mismatch_span(instruction, found), found.code, found.message, found.hint)
+            return None
+        found = loose
+    _check_order(instruction, findings)
+    chosen, refused = _best(found, instruction, shapes, scope, context)
+    for refusal in refused:
+        severity = refusal.severity
+        if refusal.code == "immediate-range" and chosen.name in _UNENFORCED_BOUNDS:
+            severity = "warning"
+        span = refusal.span or instruction.span
+        findings.add(span, severity, refusal.code, f"{chosen.opcode}: {refusal.message}", refusal.hint)
+    for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
+        if isinstance(operand, Address) and operand.brackets:
+            check_address(operand, wanted, chosen, scope, context)
+    _check_availability(instruction, chosen, context)
+    if not undeclared:
+        _check_barrier(instruction, chosen, context)
+    return chosen
+
+
+def _check_order(instruction: Instruction, findings: Findings) -> None:
+    """Assemblers take modifiers in any order, but for the half of a product that is kept."""
+    name, *modifiers = instruction.opcode.split(".")
+    if name in _HALVED and set(modifiers[1:]) & {"lo", "hi", "wide"}:
+        half = next(m for m in modifiers if m in ("lo", "hi", "wide"))
+        rest = [m for m in modifiers if m != half]
+        findings.error(_opcode_span(instruction), "modifier-order", f".{half} must follow {name} directly",
+                       f"write {'.'.join([name, half, *rest])}")
+
+
+def _unknown(instruction: Instruction, context: Context) -> None:
+    name = instruction.opcode.partition(".")[0]
+    span = _opcode_span(instruction)
+    if name in context.table.reserved_words:
+        context.findings.warn(
+            span, "unknown-instruction", f"{name} is an instruction whose forms are not in the table: not checked"
+        )
+        return
+    near = context.table.nearest(instruction.opcode)
+    hint = f"did you mean {near[0]}?" if near else ""
+    context.findings.error(span, "unknown-opcode", f"there is no instruction {name!r}", hint)
+
+
+def _opcode_span(instruction: Instruction) -> Span:
+    span = instruction.span
+    start = span.column
+    if instruction.guard is not None:
+        if instruction.guard.span.line != span.line:
+            return span
+        start = instruction.guard.span.end_column + 1
+    return Span(span.line, start, span.line, start + len(instruction.opcode))
+
+
+def _mismatch_span(instruction: Instruction, mismatch: Mismatch) -> Span:
+    if mismatch.operand is not None and mismatch.operand < len(instruction.operands):
+        return instruction.operands[mismatch.operand].span
+    return _opcode_span(instruction)
+
+
+def _accepted_all_the_same(
+    instruction: Instruction, shapes: Sequence[frozenset[Kind]], table: Table
+) -> Expansion | None:
+    """Forms beyond the manual's that every assembler takes: constants for source registers, single
+    predicates given as constants, a discarded result where a value is returned from memory."""
+    for expansion in table.candidates(instruction.opcode):
+        if len(expansion.operands) == len(shapes) and all(
+            wanted.kinds & shape or _leniently(wanted, shape, operand, expansion)
+            for wanted, shape, operand in zip(expansion.operands, shapes, instruction.operands, strict=True)
+        ):
+            return expansion
+    return None
+
+
+def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansion: Expansion) -> bool:
+    if "reg" in shape and "pred" in wanted.kinds:
+        return True
+    if wanted.access == "read" and "pred" in wanted.kinds:
+        return bool({"imm", "not-pred"} & shape)
+    if wanted.access == "write" and "sink" in shape:
+        return expansion.name in ("atom", "setp")
+    if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
+        return operand.text.partition(".")[0] in NARROW_SPECIALS
+    return bool(wanted.access == "read" and wanted.kinds == {"address"} and "reg" in shape and not wanted.space)
+
+
+def _best(
+    found: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]], scope: Scope, context: Context
+) -> tuple[Expansion, list[Refusal]]:
+    """Several expansions may share an opcode: the first without refusals, or the one with the fewest."""
+    best: tuple[Expansion, list[Refusal]] | None = None
+    others = (e for e in context.table.candidates(instruction.opcode) if e is not found)
+    for expansion in (found, *others):
+        if expansion is not found and not (
+            len(expansion.operands) == len(shapes)
+            and all(w.kinds & s for w, s in zip(expansion.operands, shapes, strict=True))
+        ):
+            continue
+        against = [
+            refusal
+            for operand, wanted in zip(instruction.operands, expansion.operands, strict=True)
+            if not isinstance(operand, Address) or not operand.brackets
+            for refusal in _operand_refusals(operand, wanted, scope, context)
+        ]
+        if not any(refusal.severity == "error" for refusal in against):
+            return expansion, against
+        if best is None or len(against) < len(best[1]):
+            best = (expansion, against)
+    assert best is not None
+    return best
+
+
+def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: Context) -> list[Refusal]:
+    if isinstance(operand, Address):
+        operand = operand.base or Immediate(str(operand.offset), operand.offset, "int", operand.span)
+    if isinstance(operand, Vector) and "vector" not in wanted.kinds and len(operand.elements) == 1:
+        operand = operand.elements[0]
+    return list(refusals(operand, wanted, scope.lookup, context.table))
+
+
+def _check_availability(instruction: Instruction, chosen: Expansion, context: Context) -> None:
+    if context.target is None or context.version is None:
+        return
+    reason = context.table.unavailable(chosen, context.target, context.version)
+    if reason is not None:
+        context.findings.error(
+            _opcode_span(instruction), "unavailable", f"{chosen.opcode} {reason}",
+            f"this module says .version {context.version} and .target {context.target}",
+        )
+
+
+def _check_guard(instruction: Instruction, scope: Scope, context: Context) -> None:
+    guard = instruction.guard
+    if guard is None:
+        return
+    found = meaning(guard.predicate, scope.lookup)
+    if found is None:
+        context.findings.error(guard.span, "undeclared-name", f"{guard.predicate} is not declared",
+                               "declare it: .reg .pred %p<N>;" if guard.predicate.startswith("%p") else "")
+    elif found.role != "register" or found.type != "pred":
+        what = f"a .{found.type} register" if found.role == "register" else f"a {found.role}"
+        context.findings.error(guard.span, "guard-type", f"a guard is a predicate; {guard.predicate} is {what}",
+                               "compare with setp first")
+
+
+def _check_names(instruction: Instruction, scope: Scope, context: Context) -> bool:
+    """Report every name that nothing declares; whether there was one."""
+    found = False
+    for name in names_in(instruction.operands):
+        if name.text == "_" or meaning(name.text, scope.lookup) is not None:
+            continue
+        if is_special(name.text, context.table):
+            _check_special(name, context)
+            continue
+        found = True
+        context.findings.error(
+            name.span, "undeclared-name", f"{name.text} is not declared", _declaration_hint(name.text, scope, context)
+        )
+    return found
+
+
+def _check_special(name: Name, context: Context) -> None:
+    availability = context.table.special_registers[name.text].availability
+    if context.target is None or context.version is None:
+        return
+    if availability.ptx > context.version:
+        context.findings.error(name.span, "unavailable", f"{name.text} needs PTX {availability.ptx} or newer")
+    elif availability.sm > context.table.target(context.target).number:
+        context.findings.error(name.span, "unavailable", f"{name.text} needs sm_{availability.sm} or newer")
+
+
+def _declaration_hint(name: str, scope: Scope, context: Context) -> str:
+    if name.startswith("%"):
+        prefix = name.rstrip("0123456789")
+        known = next((s.ranges[prefix] for s in _chain(scope) if prefix in s.ranges), None)
+        if known is not None:
+            return f"{prefix}<{known[0]}> declares {prefix}0 to {prefix}{known[0] - 1}"
+        for kind in context.table.register_classes.values():
+            if kind.prefix == prefix:
+                return f"declare it: .reg .{kind.type} {prefix}<N>;"
+    return ""
+
+
+def _chain(scope: Scope) -> list[Scope]:
+    out: list[Scope] = []
+    current: Scope | None = scope
+    while current is not None:
+        out.append(current)
+        current = current.parent
+    return out
+
+
+def _check_barrier(instruction: Instruction, chosen: Expansion, context: Context) -> None:
+    """The thread count of a barrier is whole warps."""
+    if chosen.name not in ("bar", "barrier") or ("sync" not in chosen.opcode and "arrive" not in chosen.opcode):
+        return
+    if chosen.opcode.startswith(("bar.warp", "barrier.cluster")) or len(instruction.operands) < 2:
+        return
+    count = instruction.operands[1]
+    if isinstance(count, Immediate) and isinstance(count.value, int) and count.value % WARP_SIZE:
+        context.findings.error(
+            count.span, "barrier-count",
+            f"{count.text} threads cannot meet at a barrier: the count is a multiple of {WARP_SIZE}",
+        )
+
+
+def names_in(operands: Sequence[Operand]) -> list[Name]:
+    """Every name that stands in the operands, in order."""
+    out: list[Name] = []
+    for operand in operands:
+        if isinstance(operand, Name):
+            out.append(operand)
+        elif isinstance(operand, Negated):
+            out.append(operand.operand)
+        elif isinstance(operand, Pair):
+            out.extend(names_in((operand.first, operand.second)))
+        elif isinstance(operand, Address):
+            if operand.base is not None:
+                out.append(operand.base)
+            out.extend(names_in(operand.components))
+        elif not isinstance(operand, Immediate):
+            out.extend(names_in(operand.elements))
+    return out
