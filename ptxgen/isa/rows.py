@@ -86,10 +86,22 @@ class Row:
         """Optional groups are whole or absent, and no `never` holds."""
         if self._has_linked_groups and not self._groups_whole(choice):
             return False
-        if not self.never:
-            return True
-        chosen = self.named(choice)
-        return not any(condition.holds(chosen) for condition in self.never)
+        return not any(_holds(terms, choice) for terms in self._never_terms)
+
+    @cached_property
+    def _never_terms(self) -> tuple[_Terms, ...]:
+        return tuple(self._by_index(condition) for condition in self.never)
+
+    @cached_property
+    def _needs_terms(self) -> tuple[tuple[_Terms, Availability], ...]:
+        return tuple((self._by_index(condition), needed) for condition, needed in self.needs)
+
+    def _by_index(self, condition: Condition) -> _Terms:
+        """The condition over a choice rather than over names: some rows have ten thousands of choices."""
+        return tuple(
+            (tuple(i for i, slot in enumerate(self.slots) if term.slot in ("", slot.name)), term.values, term.negated)
+            for term in condition.terms
+        )
 
     def _groups_whole(self, choice: Sequence[str]) -> bool:
         inside: dict[int, bool] = {}
@@ -136,16 +148,47 @@ class Row:
         slots = MappingProxyType(chosen)
         opcode = ".".join([self.form.instruction, *(value for value in choice if value)])
         availability = self.form.availability
-        for condition, needed in self.needs:
-            if condition.holds(slots):
+        for terms, needed in self._needs_terms:
+            if _holds(terms, choice):
                 availability = combine(availability, needed)
+        instruction_type = self.resolver.instruction_type(chosen)
         return tuple(
             Expansion(opcode, self.form.instruction, slots, operands, self.form, availability,
-                      self.resolver.instruction_type(chosen), self.commutative)
-            for operands in self._operands(chosen)
+                      instruction_type, self.commutative)
+            for operands in self._operands(choice, chosen)
+        )  # fmt: skip
+
+    def _operands(self, choice: Sequence[str], chosen: dict[str, str]) -> tuple[tuple[Operand, ...], ...]:
+        """The operand lists of a choice, made once for all choices that differ only in what operands do not see."""
+        key = tuple(choice[index] for index in self._seen_by_operands)
+        if key not in self._made:
+            self._made[key] = tuple(self._resolve(chosen))
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, ...], tuple[tuple[Operand, ...], ...]]:
+        return {}
+
+    @cached_property
+    def _seen_by_operands(self) -> tuple[int, ...]:
+        """Slots that decide what operands are: types, state spaces, and whatever the notes speak of."""
+        named = {"space"}
+        values: set[str] = set()
+        for notes in self.notes.values():
+            conditions = [note.when for note in notes.alternatives] + [notes.present]
+            for note in notes.alternatives:
+                named |= {note.vector_slot, note.space_slot}
+            for condition in conditions:
+                for term in condition.terms if condition else ():
+                    named.add(term.slot)
+                    values |= term.values if not term.slot else set()
+        return tuple(
+            index
+            for index, slot in enumerate(self.slots)
+            if slot.name in named or not (values | self.resolver.types.keys()).isdisjoint(slot.values)
         )
 
-    def _operands(self, slots: dict[str, str]) -> Iterator[tuple[Operand, ...]]:
+    def _resolve(self, slots: dict[str, str]) -> Iterator[tuple[Operand, ...]]:
         every = frozenset(name for patterns in self.operand_lists for name in _names(patterns))
         for patterns in self.operand_lists:
             names = _names(patterns)
@@ -158,6 +201,17 @@ class Row:
                     self.resolver.resolve(pattern, self.notes, slots, first=index == 0)
                     for index, pattern in enumerate(patterns)
                 )
+
+
+#: A condition compiled for choices: for each term the slots it looks at, its values, and whether it is turned round.
+_Terms = tuple[tuple[tuple[int, ...], frozenset[str], bool], ...]
+
+
+def _holds(terms: _Terms, choice: Sequence[str]) -> bool:
+    for indices, values, negated in terms:
+        if any(choice[index] in values for index in indices) == negated:
+            return False
+    return True
 
 
 def _names(patterns: Sequence[OperandPattern]) -> frozenset[str]:

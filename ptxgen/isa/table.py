@@ -116,22 +116,26 @@ class Table:
         return self._expansions[name]
 
     def _expand(self, name: str) -> tuple[Expansion, ...]:
-        found: list[Expansion] = []
-        seen: dict[object, Expansion] = {}
+        found: dict[tuple[object, ...], Expansion] = {}
+        signatures: dict[int, tuple[object, ...]] = {}
         for row in self.data.rows.get(name, ()):
             for choice in row.choices():
                 for expansion in row.build(choice):
-                    key = (frozenset(expansion.opcode.split(".")), expansion.opcode.count("."),
-                           tuple((o.kinds, o.type) for o in expansion.operands), expansion.opcode)
-                    other = seen.setdefault(key, expansion)
+                    operands = expansion.operands
+                    signature = signatures.get(id(operands))
+                    if signature is None:
+                        signature = signatures[id(operands)] = tuple((o.kinds, o.type, o.vector) for o in operands)
+                    written = [value for value in choice if value]
+                    types = tuple(value for value in written if value in self.types)
+                    key = (types, tuple(sorted(written)), signature)
+                    other = found.setdefault(key, expansion)
                     if other is not expansion:
                         raise TableError(
                             f"two forms give {expansion.opcode}",
                             where=f"{expansion.form.file}:{expansion.form.line}",
                             why=f"also {other.form.file}:{other.form.line}: {other.form.syntax}",
                         )
-                    found.append(expansion)
-        return tuple(found)
+        return tuple(found.values())
 
     def candidates(self, opcode: str) -> tuple[Expansion, ...]:
         """Every expansion with this opcode, modifiers in any order."""
