@@ -17,7 +17,7 @@ from ptxgen.ptx.tree import Block, Directive, Function, Instruction, Label, Modu
 from ptxgen.semantics.checking_calls import check_call
 from ptxgen.semantics.checking_flow import Flow, check_flow
 from ptxgen.semantics.checking_headings import check_directives, check_headings
-from ptxgen.semantics.checking_instructions import Context, check_instruction
+from ptxgen.semantics.checking_instructions import Context, check_instruction, check_type_available
 from ptxgen.semantics.checking_scopes import (
     SYSTEM_FUNCTIONS,
     Findings,
@@ -53,6 +53,7 @@ def check_module(module: Module, table: Table, arch: str | None = None) -> list[
         elif item.name == "alias":
             _declare_alias(item, top, findings)
     _check_unresolved(functions, defined, findings)
+    _check_extern_variables([item for item in module.items if isinstance(item, Variable)], findings)
     check_sizes(module, table, version, findings)
     return sorted(findings.diagnostics, key=lambda d: (d.span.line, d.span.column))
 
@@ -91,12 +92,22 @@ def _check_unresolved(functions: Sequence[Function], defined: frozenset[str], fi
                        "link it before: this module is assembled by itself")
 
 
+def _check_extern_variables(variables: Sequence[Variable], findings: Findings) -> None:
+    """Dynamic shared memory apart, a variable declared `.extern` must be defined in the module."""
+    defined = {v.name for v in variables if "extern" not in v.linkage}
+    for variable in variables:
+        if "extern" in variable.linkage and variable.space != "shared" and variable.name not in defined:
+            findings.error(variable.span, "unresolved-variable",
+                           f"{variable.name} is declared .extern but defined nowhere in this module")
+
+
 def _check_function(function: Function, top: Scope, defined: frozenset[str], context: Context) -> None:
     table, findings = context.table, context.findings
     check_directives(function, findings)
     scope = Scope(top, 1)
     flow = Flow(end=function.span)
     for variable in (*function.returns, *function.params):
+        check_type_available(variable, context)
         check_variable(variable, scope, table, findings, where=function.kind, parameter=True)
         if function.kind == "entry" and variable.space != "param":
             findings.error(variable.span, "parameter-space", "a kernel's parameters are in .param")
@@ -137,6 +148,7 @@ class _Walk:
                 self.flow.labels.setdefault(label, len(self.flow.steps))
         elif isinstance(statement, Variable):
             check_variable(statement, scope, table, findings, where=self.function.kind)
+            check_type_available(statement, self.context)
             declare(statement, scope, table, findings)
         elif isinstance(statement, Block):
             self.scopes += 1

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Windows of their own, where 32 bits reach everything.
 _NARROW_SPACES = ("shared", "local", "const", "param")
 _GENERIC_SPACES = ("global", "shared", "local", "param")
+#: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
+_POINTER_BYTES = 8
 _STORES = ("st", "red", "atom")
 _TEXTURES = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep")
 
@@ -119,11 +121,11 @@ def _check_offset(
             address.span, "misaligned", f"offset {address.offset} of {base.text} is not a multiple of {width} bytes"
         )
     elif (
-        role and isinstance(declared, Variable) and not declared.dimensions
-        and found.size is not None and width < found.size
+        role == "entry" and isinstance(declared, Variable) and not declared.dimensions
+        and found.size == _POINTER_BYTES and width < _POINTER_BYTES
     ):  # fmt: skip
         findings.warn(
             address.span, "parameter-size",
-            f"{base.text} is .{declared.type}, but only {width} of its {found.size} bytes are read or written here",
+            f"{base.text} is .{declared.type}, but only {width} of its {found.size} bytes are read here",
             f"use .{declared.type}",
         )

@@ -8,12 +8,28 @@ from dataclasses import dataclass
 from ptxgen.isa import Expansion, Mismatch, Table, Version
 from ptxgen.isa.model import Kind
 from ptxgen.isa.model import Operand as Wanted
-from ptxgen.ptx.tree import Address, Function, Immediate, Instruction, Name, Negated, Operand, Pair, Span, Vector
+from ptxgen.ptx.tree import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Name,
+    Negated,
+    Operand,
+    Pair,
+    Span,
+    Variable,
+    Vector,
+)
 from ptxgen.semantics.checking_addresses import check_address
 from ptxgen.semantics.checking_scopes import Findings, Scope
 from ptxgen.semantics.operands import NARROW_SPECIALS, Refusal, is_special, kinds_of, meaning, refusals
 
 WARP_SIZE = 32
+#: Where braces around a single register are taken.
+_SINGLE_VECTORS = frozenset({"ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
+#: Whose first result may be `_`.
+_DISCARDING = frozenset({"setp", "elect"})
 _HALVED = frozenset({"mul", "mad", "madc", "mul24", "mad24"})
 #: Bounds of immediates that assemblers pass over, so a warning is all there is to say.
 _UNENFORCED_BOUNDS = frozenset({"lop3", "prmt", "shf", "nanosleep"})
@@ -58,6 +74,7 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
     for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
         if isinstance(operand, Address) and operand.brackets:
             check_address(operand, wanted, chosen, scope, context)
+    _check_shapes(instruction, chosen, scope, context)
     _check_availability(instruction, chosen, context)
     if not undeclared:
         _check_barrier(instruction, chosen, context)
@@ -122,6 +139,8 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
         return True
     if wanted.access == "read" and "pred" in wanted.kinds:
         return bool({"imm", "not-pred"} & shape)
+    if expansion.name == "shfl" and wanted.name == "a" and "imm" in shape:
+        return True
     if wanted.access == "write" and "sink" in shape:
         return expansion.name in ("atom", "setp")
     if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
@@ -161,6 +180,24 @@ def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: C
     if isinstance(operand, Vector) and "vector" not in wanted.kinds and len(operand.elements) == 1:
         operand = operand.elements[0]
     return list(refusals(operand, wanted, scope.lookup, context.table))
+
+
+def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, context: Context) -> None:
+    """Shapes that the kinds of operands do not tell apart."""
+    findings = context.findings
+    for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
+        if isinstance(operand, Vector) and "vector" not in wanted.kinds and chosen.name not in _SINGLE_VECTORS:
+            findings.error(operand.span, "operand-kind", f"{chosen.opcode} takes no vector here",
+                           "leave the braces out")
+        if isinstance(operand, Pair) and operand.first == Name("_") and chosen.name not in _DISCARDING:
+            findings.error(operand.span, "operand-kind", f"the first result of {chosen.opcode} cannot be discarded",
+                           "name a register for it")
+        if chosen.name == "cvta" and isinstance(operand, Name) and wanted.access == "read":
+            found = scope.lookup(operand.text)
+            space = chosen.slots.get("space", "").partition("::")[0]
+            if found is not None and found.role == "variable" and space and found.space != space:
+                findings.error(operand.span, "state-space", f"{operand.text} is in .{found.space}, not in .{space}",
+                               f"write cvta.{found.space}.u64")
 
 
 def _check_availability(instruction: Instruction, chosen: Expansion, context: Context) -> None:
@@ -266,3 +303,15 @@ def names_in(operands: Sequence[Operand]) -> list[Name]:
         elif not isinstance(operand, Immediate):
             out.extend(names_in(operand.elements))
     return out
+
+
+def check_type_available(variable: Variable, context: Context) -> None:
+    """A declared type must exist in the module's version and on its target."""
+    known = context.table.types.get(variable.type)
+    if known is None or context.target is None or context.version is None:
+        return
+    needed = known.availability
+    if needed.ptx > context.version:
+        context.findings.error(variable.span, "unavailable", f".{variable.type} needs PTX {needed.ptx} or newer")
+    elif needed.sm > context.table.target(context.target).number:
+        context.findings.error(variable.span, "unavailable", f".{variable.type} needs sm_{needed.sm} or newer")

@@ -66,7 +66,7 @@ def meaning(name: str, lookup: Lookup) -> Symbol | None:
         base, _, component = name.rpartition(".")
         whole = lookup(base)
         if whole is not None and whole.role == "register" and component in COMPONENTS:
-            if whole.vector > COMPONENTS.index(component) % 4:
+            if whole.vector > max(1, COMPONENTS.index(component) % 4):
                 return Symbol("register", whole.type, "reg", 1, whole.size, whole.alignment)
         elif whole is not None and whole.role == "register" and component[:1] in ("b", "h"):
             return whole  # a byte or half selector of a video instruction
@@ -124,6 +124,8 @@ def refusals(written: Operand, wanted: Wanted, lookup: Lookup, table: Table) -> 
     elif isinstance(written, Vector):
         yield from _vector_refusals(written, wanted, lookup, table)
     elif isinstance(written, Pair) and wanted.parts:
+        if written.first == written.second == Name("_"):
+            yield Refusal("operand-kind", "both results are _: nothing would be written", span=written.span)
         for part, want in zip((written.first, written.second), wanted.parts, strict=True):
             if part != Name("_"):
                 yield from refusals(part, want, lookup, table)
@@ -167,9 +169,9 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
 
 
 def fits_bits(value: int, bits: int) -> bool:
-    """Whether an integer survives in so many bits, read as signed or unsigned. A predicate holds 0 and 1."""
+    """Whether an integer survives in so many bits, read as signed or unsigned. A predicate takes 0, 1 and -1."""
     if bits == 1:
-        return value in (0, 1)
+        return value in (-1, 0, 1)
     return -(1 << (bits - 1)) <= value < (1 << bits)
 
 
