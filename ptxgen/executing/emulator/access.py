@@ -1,0 +1,226 @@
+"""Loads and stores of one element per lane, with every check that a sanitizer makes.
+
+Addresses are int64 arrays, one per lane of the set; results and values are unsigned arrays of the access's width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.executing.emulator import races
+from ptxgen.executing.emulator.lanes import Lanes, lane_at
+from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region, describe, window_of
+from ptxgen.executing.emulator.values import Array, Bools
+from ptxgen.executing.protocol import FaultKind
+
+Addresses = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
+
+
+def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Offsets:
+    """Byte offsets into the region's data; addresses outside an instance lead to its unmapped first bytes."""
+    offset = address - region.base
+    if region.instances == 1:
+        return offset
+    offset = np.where((offset < 0) | (offset >= region.stride), 0, offset)
+    if region.space == "shared":
+        return np.asarray(offset + m.block_of[lanes] * region.stride)
+    return np.asarray(offset + np.arange(m.lanes)[lanes] * region.stride)
+
+
+def check(
+    m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int, need: int, verb: str
+) -> None:
+    """All `size` bytes at each address are mapped, aligned, and have the flags `need`."""
+    place = offset >> region.shift
+    flags = region.flags.take(place, mode="clip")
+    for granule in range(1, size >> region.shift):
+        flags = flags & region.flags.take(place + granule, mode="clip")
+    if int(np.bitwise_and.reduce(flags)) & need == need and not int(np.bitwise_or.reduce(address)) & (size - 1):
+        return
+    _explain(m, region, address, flags, lanes, size, need, verb)
+
+
+def _explain(
+    m: Machine, region: Region, address: Addresses, flags: npt.NDArray[np.uint8], lanes: Lanes, size: int, need: int,
+    verb: str,
+) -> None:
+    unmapped = (flags & MAPPED) == 0
+    crooked = (address & (size - 1)) != 0
+    protected = ((flags & WRITABLE) == 0) & bool(need & WRITABLE)
+    bad: Bools = unmapped | crooked | protected
+    kind: FaultKind
+    if not bad.any():
+        bad = (flags & need) != need
+        place = int(np.argmax(bad))
+        words = describe(region, int(address[place]))
+        message = f"{verb} of {size} bytes that nothing has written, {words}"
+        m.fault_among("uninitialised-read", message, lanes, bad, address=address, fatal=False)
+        return
+    place = int(np.argmax(bad))
+    where = int(address[place])
+    if unmapped[place]:
+        window = window_of(where)
+        other = _named_space(m, region, where, window)
+        if other:
+            kind, message = "wrong-space", f"{verb} in {region.space} memory with an address of {other} memory"
+        else:
+            kind = "out-of-bounds"
+            message = f"{verb} of {size} bytes in {region.space} memory, {describe(region, where)}"
+    elif crooked[place]:
+        kind, message = "misaligned", f"{verb} of {size} bytes at an address that is no multiple of {size}"
+    else:
+        kind, message = "read-only-write", f"{verb} to read-only memory, {describe(region, where)}"
+    m.fault_among(kind, message, lanes, bad, address=address)
+
+
+def _named_space(m: Machine, region: Region, address: int, window: str) -> str:
+    """The other state space that an unmapped address plainly belongs to, "" if it could be any."""
+    if window and window != region.space:
+        return window
+    if window == region.space and region.space != "global":
+        return "generic"
+    if window or region.space != "global":
+        return ""
+    for space in ("shared", "local"):
+        other = m.regions.get(space)
+        if other and any(e.start <= address < e.stop for e in other.extents):
+            return space
+    return ""
+
+
+def _granules(region: Region, offset: Offsets, width: int) -> npt.NDArray[np.int64]:
+    place = offset >> region.shift
+    parts = width >> region.shift
+    if parts <= 1:
+        return place
+    return np.asarray((place[:, None] + np.arange(parts)).reshape(-1))
+
+
+def _spread(values: Array, region: Region, width: int) -> Array:
+    parts = width >> region.shift
+    return values if parts <= 1 else np.repeat(values, parts)
+
+
+def _race(
+    m: Machine, region: Region, trace: races.Trace, where: npt.NDArray[np.intp], address: Addresses, lanes: Lanes,
+    bad: Bools, now: str, before: str,
+) -> None:
+    parts = bad.size // address.size
+    place = int(np.argmax(bad)) // parts
+    granule = int(where[int(np.argmax(bad))])
+    tag = int(trace.tag[granule])
+    lane = lane_at(lanes, place)
+    who = "several threads"
+    if tag > 0:
+        block, thread = m.thread_id(tag - 1 - m.first_block * m.threads)
+        mine = m.thread_id(lane)[0]
+        who = f"thread {thread}" + ("" if block == mine else f" of block {block}")
+    line = m.lines[int(trace.time[granule])]
+    message = f"{now} {region.space} memory that {who} {before} at line {line}, and nothing orders the two"
+    m.fault("race", message, lane, address=int(address[place]), fatal=False)
+
+
+def _trace_check(
+    m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int,
+    against: tuple[tuple[races.Trace | None, str], ...], now: str, harmless: Bools | None = None,
+) -> tuple[npt.NDArray[np.int64], races.Tags, races.Tags, races.Tags]:
+    where = _granules(region, offset, width)
+    me = _spread(m.tags[lanes], region, width)
+    block_sync = _spread(m.order.block_sync[lanes], region, width)
+    warp_sync = _spread(m.order.warp_sync[lanes], region, width)
+    for trace, before in against:
+        if trace is None:
+            continue
+        bad = races.conflicts(trace, where, me, block_sync, warp_sync, m.order)
+        if bad is None:
+            continue
+        if harmless is not None and before == "wrote":
+            bad &= ~_spread(harmless, region, width)
+            if not bad.any():
+                continue
+        _race(m, region, trace, where, address, lanes, bad, now, before)
+    return where, me, block_sync, warp_sync
+
+
+def load(
+    m: Machine, region: Region, address: Addresses, lanes: Lanes, width: int, count: int, *, strong: bool = False
+) -> list[Array]:
+    """`count` neighbouring elements of `width` bytes from each address."""
+    offset = offsets(m, region, address, lanes)
+    check(m, region, address, offset, lanes, width * count, MAPPED | INITIALISED, "a read")
+    words = region.view(width)
+    bits = width.bit_length() - 1
+    time = m.tick()
+    result = []
+    for element in range(count):
+        here = offset + element * width if element else offset
+        result.append(words.take(here >> bits, mode="clip"))
+        if region.reads is None:
+            continue
+        if strong:
+            found = _trace_check(m, region, here, address, lanes, width, ((region.writes, "wrote"),), "reads")
+            if region.atomics is not None:
+                races.record(region.atomics, found[0], found[1], time)
+        else:
+            against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
+            found = _trace_check(m, region, here, address, lanes, width, against, "reads")
+            races.record_reads(region.reads, *found, m.order, time)
+    return result
+
+
+def store(
+    m: Machine, region: Region, address: Addresses, lanes: Lanes, width: int, values: list[Array], *,
+    strong: bool = False,
+) -> None:
+    """Neighbouring elements to each address; among lanes that write one place the last wins."""
+    offset = offsets(m, region, address, lanes)
+    check(m, region, address, offset, lanes, width * len(values), MAPPED | WRITABLE, "a write")
+    words = region.view(width)
+    bits = width.bit_length() - 1
+    time = m.tick()
+    for element, value in enumerate(values):
+        here = offset + element * width if element else offset
+        place = here >> bits
+        if region.writes is None:
+            words[place] = value
+        elif strong:
+            against = ((region.writes, "wrote"), (region.reads, "read"))
+            found = _trace_check(m, region, here, address, lanes, width, against, "changes")
+            words[place] = value
+            if region.atomics is not None:
+                races.record(region.atomics, found[0], found[1], time)
+        else:
+            _plain_store(m, region, here, address, lanes, width, value, time)
+        if region.uninitialised:
+            region.flags[_granules(region, here, width)] |= INITIALISED
+
+
+def _plain_store(
+    m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int, value: Array, time: int
+) -> None:
+    assert region.writes is not None
+    words = region.view(width)
+    place = offset >> (width.bit_length() - 1)
+    # Two threads that store the same value are not reported: whichever comes last, the result is the same.
+    same = words[place] == value
+    against = ((region.writes, "wrote"), (region.reads, "read"), (region.atomics, "changed atomically"))
+    where, me, _, _ = _trace_check(m, region, offset, address, lanes, width, against, "writes", same)
+    words[place] = value
+    races.record(region.writes, where, me, time)
+    lost = words[place] != value
+    if lost.any():
+        _race(m, region, region.writes, where, address, lanes, _spread(lost, region, width), "writes", "wrote")
+
+
+def note_atomic(m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int) -> None:
+    """Check an atomic access against plain ones, and remember it."""
+    if region.writes is None:
+        return
+    against = ((region.writes, "wrote"), (region.reads, "read"))
+    time = m.tick()
+    where, me, _, _ = _trace_check(m, region, offset, address, lanes, width, against, "changes")
+    if region.atomics is not None:
+        races.record(region.atomics, where, me, time)

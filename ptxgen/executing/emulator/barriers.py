@@ -1,0 +1,171 @@
+"""Barriers of a block and of a warp: who waits, when they go on, and what a deadlock looks like."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxgen.executing.emulator.lanes import Lanes, as_array, count, normal, union
+from ptxgen.executing.emulator.machine import Arrival, Machine
+from ptxgen.executing.emulator.program import BarrierStep
+from ptxgen.executing.emulator.values import Array
+
+
+def _same(values: Array) -> bool:
+    return values.size == 1 or bool((values == values[0]).all())
+
+
+def arrive(m: Machine, step: BarrierStep, lanes: Lanes, resume: int) -> bool:
+    """Lanes reach a barrier; True if they may go straight on (all threads came at once and nobody waits)."""
+    numbers = np.asarray(step.number(m, lanes))
+    counts = None if step.count is None else np.asarray(step.count(m, lanes))
+    bad = numbers > 15
+    if bad.any():
+        m.fault_among("barrier", f"barrier {int(numbers[bad][0])} does not exist (0 to 15 do)", lanes, bad)
+    if counts is not None and ((counts % 32 != 0) | (counts == 0)).any():
+        wrong = (counts % 32 != 0) | (counts == 0)
+        message = f"a barrier's thread count is a positive multiple of 32, not {int(counts[wrong][0])}"
+        m.fault_among("barrier", message, lanes, wrong)
+    if (
+        counts is None and not step.reduce and not m.waiting and count(lanes) == m.alive_total and _same(numbers)
+    ):
+        m.order.block_sync[:] = len(m.lines)
+        return True
+    places = as_array(lanes)
+    values = None
+    if step.predicate is not None:
+        values = np.broadcast_to(step.predicate(m, lanes), places.shape)
+    numbers = np.broadcast_to(numbers, places.shape)
+    for number in np.unique(numbers):
+        mine = numbers == number
+        expected = None
+        if counts is not None:
+            some = np.broadcast_to(counts, places.shape)[mine]
+            if not _same(some):
+                m.fault("barrier", f"threads name different counts for barrier {number}", int(places[mine][0]))
+            expected = int(some[0])
+        m.waiting.append(Arrival(
+            int(number), expected, places[mine], resume, m.line, step.waits, step.aligned, step.reduce,
+            None if values is None else values[mine], step.target,
+        ))
+        if not step.waits:
+            ready(m, resume, normal(places[mine]))
+    release(m)
+    return False
+
+
+def ready(m: Machine, counter: int, lanes: Lanes) -> None:
+    """Put lanes back among those that can run."""
+    m.groups[counter] = union(m.groups.get(counter), lanes)
+
+
+def _arrived(m: Machine, arrivals: list[Arrival], *, counted: bool) -> Array:
+    """Threads that came, by block. Against a count, the last warp of a block counts whole, as the hardware does."""
+    total = np.zeros(m.blocks, np.int64)
+    tail = m.threads % 32
+    for arrival in arrivals:
+        total += np.bincount(m.block_of[arrival.lanes], minlength=m.blocks)
+        if counted and tail:
+            first_of_tail = arrival.lanes[m.thread_of[arrival.lanes] == m.threads - tail]
+            total += (32 - tail) * np.bincount(m.block_of[first_of_tail], minlength=m.blocks)
+    return total
+
+
+def release(m: Machine) -> None:
+    """Let go every block whose barrier is complete. Exited threads are not waited for."""
+    for number in {arrival.barrier for arrival in m.waiting}:
+        arrivals = [a for a in m.waiting if a.barrier == number]
+        counts = {a.count for a in arrivals}
+        if len(counts) > 1 and _share_a_block(m, arrivals):
+            m.line = arrivals[-1].line
+            m.fault("barrier", f"threads name different counts for barrier {number}", int(arrivals[-1].lanes[0]))
+        expected = arrivals[0].count
+        arrived = _arrived(m, arrivals, counted=expected is not None)
+        wanted = m.alive_in_block if expected is None else np.full(m.blocks, expected)
+        done = (arrived >= wanted) & (arrived > 0)
+        if done.any():
+            _complete(m, arrivals, done)
+
+
+def _share_a_block(m: Machine, arrivals: list[Arrival]) -> bool:
+    blocks = [np.unique(m.block_of[a.lanes]) for a in arrivals]
+    return len(np.unique(np.concatenate(blocks))) < sum(b.size for b in blocks)
+
+
+def _complete(m: Machine, arrivals: list[Arrival], done: Array) -> None:
+    _check_aligned(m, arrivals, done)
+    for arrival in arrivals:
+        if arrival.reduce:
+            _reduce(m, arrivals, arrival, done)
+    m.order.block_sync[done[m.block_of]] = len(m.lines)
+    left = []
+    for arrival in m.waiting:
+        if all(arrival is not a for a in arrivals):
+            left.append(arrival)
+            continue
+        gone = done[m.block_of[arrival.lanes]]
+        if arrival.waits and gone.any():
+            ready(m, arrival.resume, normal(arrival.lanes[gone]))
+        if not gone.all():
+            arrival = Arrival(
+                arrival.barrier, arrival.count, arrival.lanes[~gone], arrival.resume, arrival.line, arrival.waits,
+                arrival.aligned, arrival.reduce, None if arrival.values is None else arrival.values[~gone],
+                arrival.target,
+            )
+            left.append(arrival)
+    m.waiting = left
+
+
+def _check_aligned(m: Machine, arrivals: list[Arrival], done: Array) -> None:
+    """All threads of a warp must come to an aligned barrier through the same instruction."""
+    if len({a.resume for a in arrivals if a.aligned}) < 2:
+        return
+    place = np.zeros(m.warps, np.int64)
+    for arrival in arrivals:
+        lanes = arrival.lanes[done[m.block_of[arrival.lanes]]]
+        warps = m.slots[lanes] // 32
+        other = (place[warps] != 0) & (place[warps] != arrival.resume)
+        if arrival.aligned and other.any():
+            m.line = arrival.line
+            message = f"threads of one warp reach barrier {arrival.barrier} at different instructions"
+            m.fault("barrier", message, int(lanes[np.argmax(other)]), fatal=False)
+            return
+        place[warps] = arrival.resume
+
+
+def _reduce(m: Machine, arrivals: list[Arrival], mine: Arrival, done: Array) -> None:
+    """bar.red: combine the predicates of all arrivals by block and write the result for these lanes."""
+    true = np.zeros(m.blocks, np.int64)
+    total = np.zeros(m.blocks, np.int64)
+    for arrival in arrivals:
+        if arrival.values is not None:
+            blocks = m.block_of[arrival.lanes]
+            true += np.bincount(blocks[arrival.values], minlength=m.blocks)
+            total += np.bincount(blocks, minlength=m.blocks)
+    result = {"popc": true, "and": true == total, "or": true > 0}[mine.reduce]
+    lanes = mine.lanes[done[m.block_of[mine.lanes]]]
+    if mine.target >= 0 and lanes.size:
+        m.registers[mine.target][lanes] = result[m.block_of[lanes]]
+
+
+
+
+def synchronise_warps(m: Machine, lanes: Lanes) -> None:
+    """bar.warp.sync among these lanes."""
+    m.order.warp_sync[lanes] = len(m.lines)
+
+
+def deadlock(m: Machine) -> None:
+    """Nobody can run and somebody waits at a barrier. Raises Stopped."""
+    first = m.waiting[0]
+    block = int(m.block_of[first.lanes[0]])
+    here = [a for a in m.waiting if a.barrier == first.barrier]
+    came = int(_arrived(m, here, counted=False)[block])
+    alive = int(m.alive_in_block[block])
+    wanted = alive if first.count is None else first.count
+    where = sorted({a.line for a in m.waiting if (m.block_of[a.lanes] == block).any()})
+    m.line = first.line
+    others = ", ".join(str(line) for line in where if line != first.line)
+    message = f"{came} of {wanted} threads wait at barrier {first.barrier} and the others never come"
+    if others:
+        message += f" (some wait at line {others})"
+    m.fault("barrier", message, int(first.lanes[0]))

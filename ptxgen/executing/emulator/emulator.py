@@ -1,0 +1,103 @@
+"""The emulator as an Executor: decode once, run batch after batch, report."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from ptxgen.executing.emulator import launching, schedule
+from ptxgen.executing.emulator.building import build
+from ptxgen.executing.emulator.machine import Report, Stopped, make_order, start_batch
+from ptxgen.executing.emulator.program import Program
+from ptxgen.executing.emulator.scope import Unsupported
+from ptxgen.executing.protocol import Argument, Fault, Launch, Outcome
+from ptxgen.ptx import parse
+
+_MOST_PROGRAMS = 256
+
+
+class Emulator:
+    """Runs kernels on the CPU with a sanitizer's checks always on.
+
+    `step_limit` bounds the instructions issued to groups of lanes in one batch of blocks, `time_limit` the seconds
+    of one launch; `lanes_at_once` and `memory_limit` (bytes of registers, shared and local memory) decide how many
+    blocks run together.
+    """
+
+    name = "emulator"
+
+    def __init__(
+        self, *, step_limit: int = 1_000_000, time_limit: float = 60.0, lanes_at_once: int = 65_536,
+        memory_limit: int = 1 << 29,
+    ) -> None:
+        self._step_limit = step_limit
+        self._time_limit = time_limit
+        self._lanes = lanes_at_once
+        self._memory = memory_limit
+        self._programs: dict[tuple[bytes, str | None], Program | Unsupported] = {}
+
+    def program(self, ptx: str, entry: str | None) -> Program:
+        """The decoded entry, kept by the text's hash. Raises Unsupported, UsageError, PtxSyntaxError."""
+        key = (hashlib.sha256(ptx.encode()).digest(), entry)
+        found = self._programs.get(key)
+        if found is None:
+            try:
+                found = build(parse(ptx), entry)
+            except Unsupported as error:
+                found = error
+            if len(self._programs) >= _MOST_PROGRAMS:
+                self._programs.clear()
+            self._programs[key] = found
+        if isinstance(found, Unsupported):
+            raise found
+        return found
+
+    def run(
+        self, ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], *, arch: str | None = None
+    ) -> Outcome:
+        """Launch once; see `Executor.run`. `arch` changes nothing: semantics do not depend on the target."""
+        try:
+            program = self.program(ptx, entry)
+        except Unsupported as error:
+            fault = Fault("unsupported", error.message, error.line)
+            return Outcome(False, (fault,), launching.results(None, arguments))
+        launching.check_arguments(program, arguments)
+        refused = launching.launch_fault(program, launch)
+        if refused is not None:
+            return Outcome(False, (refused,), launching.results(None, arguments))
+        with np.errstate(all="ignore"):
+            return self._launch(program, launch, arguments)
+
+    def _launch(self, program: Program, launch: Launch, arguments: Sequence[Argument]) -> Outcome:
+        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        memory = launching.prepare(program, arguments, one_thread=total * threads == 1)
+        report = Report()
+        order = make_order(launch, fenced=program.fenced)
+        lines: list[int] = []
+        size = launching.blocks_at_once(program, launch, lanes=self._lanes, memory=self._memory)
+        deadline = time.monotonic() + self._time_limit
+        instructions = 0
+        for first in range(0, total, size):
+            blocks = min(size, total - first)
+            regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
+            machine = start_batch(
+                launch, first, blocks, program.register_types, program.unproven, regions, report, order, lines
+            )
+            try:
+                schedule.run(
+                    machine, program, step_limit=self._step_limit, deadline=deadline, seconds=self._time_limit
+                )
+            except Stopped:
+                break
+            finally:
+                instructions += machine.instructions
+        faults = tuple(report.faults)
+        return Outcome(not faults, faults, launching.results(memory, arguments), instructions)
+
+    def close(self) -> None:
+        """Forget the decoded programs."""
+        self._programs.clear()

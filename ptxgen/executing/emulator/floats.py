@@ -1,0 +1,194 @@
+"""Floating-point instructions over words: flushing, saturation, minimum and maximum, the approximate functions.
+
+Every function takes and gives unsigned words of a `Format`, so NaN payloads and signed zeros are plain bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ptxgen.executing.emulator import rounding
+from ptxgen.executing.emulator.rounding import Format
+from ptxgen.executing.emulator.values import Array, Bools
+
+
+def sign_bit(fmt: Format) -> int:
+    return 1 << (fmt.word.itemsize * 8 - 1)
+
+
+def _mantissa_bits(fmt: Format) -> int:
+    return 23 if fmt.name == "tf32" else fmt.mantissa
+
+
+def exponent_mask(fmt: Format) -> int:
+    return (sign_bit(fmt) - 1) & ~((1 << _mantissa_bits(fmt)) - 1)
+
+
+def is_nan(words: Array, fmt: Format) -> Bools:
+    return (words & fmt.word.type(sign_bit(fmt) - 1)) > fmt.word.type(exponent_mask(fmt))
+
+
+def is_subnormal(words: Array, fmt: Format) -> Bools:
+    low = words & fmt.word.type((1 << _mantissa_bits(fmt)) - 1)
+    return ((words & fmt.word.type(exponent_mask(fmt))) == 0) & (low != 0)
+
+
+def flush(words: Array, fmt: Format) -> Array:
+    """Subnormals become zeros of the same sign."""
+    exponentless = (words & fmt.word.type(exponent_mask(fmt))) == 0
+    if not exponentless.any():
+        return words
+    return np.where(exponentless, words & fmt.word.type(sign_bit(fmt)), words)
+
+
+def saturate(words: Array, fmt: Format) -> Array:
+    """Clamp to [+0, 1]; NaN becomes +0."""
+    one = rounding.encode(np.array([1.0]), fmt)[0]
+    negative = (words & fmt.word.type(sign_bit(fmt))) != 0
+    above = words > one
+    return np.where(negative | is_nan(words, fmt), fmt.word.type(0), np.where(above, one, words))
+
+
+def relu(words: Array, fmt: Format) -> Array:
+    """Negative values become +0, NaN the canonical NaN."""
+    negative = (words & fmt.word.type(sign_bit(fmt))) != 0
+    return np.where(is_nan(words, fmt), fmt.word.type(fmt.nan), np.where(negative, fmt.word.type(0), words))
+
+
+def finish(
+    operation: Callable[..., Array], fmt: Format, *, ftz: bool = False, sat: bool = False, rectify: bool = False
+) -> Callable[..., Array]:
+    """`operation` over words, with the modifiers .ftz (inputs and result), .sat and .relu around it."""
+    if not (ftz or sat or rectify):
+        return operation
+
+    def whole(*words: Array) -> Array:
+        result = operation(*(flush(w, fmt) for w in words)) if ftz else operation(*words)
+        if ftz:
+            result = flush(result, fmt)
+        if sat:
+            result = saturate(result, fmt)
+        return relu(result, fmt) if rectify else result
+
+    return whole
+
+
+def negate(words: Array, fmt: Format) -> Array:
+    return words ^ fmt.word.type(sign_bit(fmt))
+
+
+def absolute(words: Array, fmt: Format) -> Array:
+    return words & fmt.word.type(sign_bit(fmt) - 1)
+
+
+def _ordered(words: Array, fmt: Format) -> Array:
+    """Signed integers that sort like the floats, -0 just below +0."""
+    signed = words.view(np.dtype(f"i{fmt.word.itemsize}"))
+    return np.where(signed < 0, signed ^ np.array(sign_bit(fmt) - 1, signed.dtype), signed)
+
+
+def extreme(
+    a: Array, b: Array, fmt: Format, *, largest: bool, propagate: bool = False, xorsign: bool = False
+) -> Array:
+    """min or max: -0 < +0; one NaN gives the other operand unless `propagate`; `xorsign` as `.xorsign.abs`."""
+    nan_a, nan_b = is_nan(a, fmt), is_nan(b, fmt)
+    sign = (a ^ b) & fmt.word.type(sign_bit(fmt))
+    if xorsign:
+        a, b = absolute(a, fmt), absolute(b, fmt)
+    first = _ordered(a, fmt) > _ordered(b, fmt)
+    pick = np.where(first == largest, a, b)
+    if xorsign:
+        pick = pick | sign
+    canonical = fmt.word.type(fmt.nan)
+    other_a, other_b = (a | sign, b | sign) if xorsign else (a, b)
+    if propagate:
+        return np.where(nan_a | nan_b, canonical, pick)
+    pick = np.where(nan_a, other_b, np.where(nan_b, other_a, pick))
+    return np.where(nan_a & nan_b, canonical, pick)
+
+
+def copy_sign(sign: Array, magnitude: Array, fmt: Format) -> Array:
+    return absolute(magnitude, fmt) | (sign & fmt.word.type(sign_bit(fmt)))
+
+
+def test_property(words: Array, prop: str, fmt: Format) -> Bools:
+    """testp: finite, infinite, number, notanumber, normal, subnormal."""
+    size = absolute(words, fmt)
+    top = fmt.word.type(exponent_mask(fmt))
+    if prop == "finite":
+        return size < top
+    if prop == "infinite":
+        return size == top
+    if prop == "number":
+        return size <= top
+    if prop == "notanumber":
+        return size > top
+    if prop == "subnormal":
+        return is_subnormal(words, fmt)
+    return (size < top) & ((words & top) != 0)
+
+
+def _reciprocal_root(x: rounding.F64Array) -> rounding.F64Array:
+    return np.asarray(1.0 / np.sqrt(x))
+
+
+#: The approximate functions as correctly rounded from float64; the hardware's own errors are bounded by the manual.
+APPROXIMATE: dict[str, Callable[[rounding.F64Array], rounding.F64Array]] = {
+    "rcp": np.reciprocal,
+    "sqrt": np.sqrt,
+    "rsqrt": _reciprocal_root,
+    "ex2": np.exp2,
+    "lg2": np.log2,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+}
+
+
+def approximate(name: str, fmt: Format) -> Callable[[Array], Array]:
+    function = APPROXIMATE[name]
+
+    def compute(words: Array) -> Array:
+        value = function(rounding.widen(words, fmt))
+        if fmt.name == "f64":
+            return value.view(np.uint64)
+        return rounding.narrow(value, fmt, "rn")
+
+    return compute
+
+
+def divide_approximately(a: Array, b: Array, *, full: bool) -> Array:
+    """div.full.f32 and div.approx.f32: the nearest quotient; div.approx loses divisors above 2**126.
+
+    There it gives 0 for a finite dividend and NaN for an infinite one (PTX ISA, div).
+    """
+    result = rounding.divide(a, b, rounding.F32, "rn")
+    if full:
+        return result
+    size = absolute(b, rounding.F32)
+    large = (size > np.uint32(0x7E800000)) & (size < np.uint32(0x7F800000))
+    if not large.any():
+        return result
+    top = np.uint32(0x7F800000)
+    sign = (a ^ b) & np.uint32(0x80000000)
+    lost = np.where(absolute(a, rounding.F32) == top, np.uint32(rounding.F32.nan), sign)
+    return np.where(large & (absolute(a, rounding.F32) <= top), lost, result)
+
+
+def negate_number(words: Array, fmt: Format) -> Array:
+    """The neg instruction: sign flipped; an f32 NaN becomes canonical."""
+    return _plain_nan(negate(words, fmt), fmt)
+
+
+def absolute_number(words: Array, fmt: Format) -> Array:
+    """The abs instruction: sign cleared; an f32 NaN becomes canonical."""
+    return _plain_nan(absolute(words, fmt), fmt)
+
+
+def _plain_nan(words: Array, fmt: Format) -> Array:
+    if fmt.name == "f64":
+        return words
+    nan = is_nan(words, fmt)
+    return np.where(nan, fmt.word.type(fmt.nan), words) if nan.any() else words

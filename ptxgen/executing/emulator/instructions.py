@@ -1,0 +1,83 @@
+"""From an instruction of the tree to the function that carries it out.
+
+The ISA table decides what an opcode is (modifiers in any order become the canonical ones); `DECODERS` says what
+the emulator does for it. An instruction that either of them lacks is Unsupported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ptxgen.executing.emulator import arithmetic, atomics, data, logic, together
+from ptxgen.executing.emulator.program import Run, Step
+from ptxgen.executing.emulator.scope import Scope
+from ptxgen.executing.emulator.site import Site
+from ptxgen.executing.emulator.values import BITS
+from ptxgen.isa import load_table
+from ptxgen.isa.model import Mismatch
+from ptxgen.ptx.tree import Instruction
+
+Decoder = Callable[[Site], Run | Step]
+
+_TYPE = re.compile(r"(?:[busf]|bf|tf)\d+(?:x\d+)?|u?e\d+m\d+(?:x\d+)?|pred")
+#: Modifiers whose meaning the emulator does not have.
+_FOREIGN = frozenset({"rs", "oob"})
+
+DECODERS: dict[str, Decoder] = {
+    "add": arithmetic.add, "addc": arithmetic.add, "sub": arithmetic.subtract, "subc": arithmetic.subtract,
+    "mul": arithmetic.multiply, "mad": arithmetic.multiply_add, "madc": arithmetic.multiply_add,
+    "fma": arithmetic.multiply_add, "mul24": arithmetic.multiply_24, "mad24": arithmetic.multiply_24,
+    "div": arithmetic.divide, "rem": arithmetic.remainder, "sad": arithmetic.difference_sum,
+    "min": arithmetic.minimum_maximum, "max": arithmetic.minimum_maximum,
+    "abs": arithmetic.absolute_negative, "neg": arithmetic.absolute_negative,
+    "sqrt": arithmetic.square_root, "rcp": arithmetic.square_root,
+    "rsqrt": arithmetic.approximate, "ex2": arithmetic.approximate, "lg2": arithmetic.approximate,
+    "sin": arithmetic.approximate, "cos": arithmetic.approximate, "tanh": arithmetic.approximate,
+    "copysign": arithmetic.copy_sign, "dp4a": arithmetic.dot_product, "dp2a": arithmetic.dot_product,
+    "and": logic.logic, "or": logic.logic, "xor": logic.logic, "not": logic.logic, "cnot": logic.conditional_not,
+    "shl": logic.shift, "shr": logic.shift, "shf": logic.funnel_shift, "lop3": logic.lookup,
+    "popc": logic.count_bits, "clz": logic.count_bits, "brev": logic.count_bits, "bfind": logic.find_highest,
+    "bfe": logic.field, "bfi": logic.field, "bmsk": logic.field_mask, "szext": logic.sign_extend,
+    "prmt": logic.permute,
+    "setp": logic.set_predicate, "set": logic.set_value, "selp": logic.select, "slct": logic.select_by_sign,
+    "testp": logic.test_property,
+    "mov": data.move, "cvt": data.convert, "ld": data.load, "ldu": data.load, "st": data.store,
+    "cvta": data.convert_address, "isspacep": data.is_in_space,
+    "prefetch": data.nothing, "prefetchu": data.nothing, "nanosleep": data.nothing, "pmevent": data.nothing,
+    "griddepcontrol": data.nothing,
+    "atom": atomics.atomic, "red": atomics.atomic,
+    "shfl": together.shuffle, "vote": together.vote, "match": together.match, "redux": together.reduce,
+    "elect": together.elect, "activemask": together.active_mask, "bar": together.barrier,
+    "barrier": together.barrier, "membar": together.fence, "fence": together.fence,
+    "trap": together.trap, "brkpt": together.trap,
+}
+#: Control flow, which the builder of the program decodes itself.
+CONTROL = frozenset({"bra", "brx", "call", "ret", "exit"})
+
+
+def canonical(instruction: Instruction, scope: Scope) -> Site:
+    """The instruction with its modifiers in the table's order. Raises Unsupported if the table has no such opcode."""
+    table = load_table()
+    found = table.candidates(instruction.opcode)
+    if not found:
+        site = Site(instruction, scope, "", (), ())
+        answer = table.match(instruction.opcode, None)
+        raise site.unsupported(answer.message if isinstance(answer, Mismatch) else "no such instruction")
+    name, *words = found[0].opcode.split(".")
+    types = tuple(word for word in words if _TYPE.fullmatch(word))
+    return Site(instruction, scope, name, tuple(words), types)
+
+
+def decode(site: Site) -> Step:
+    """One step for anything but control flow. Raises Unsupported."""
+    decoder = DECODERS.get(site.name)
+    if decoder is None:
+        raise site.unsupported("the emulator does not have this instruction")
+    for word in site.words:
+        if word in _FOREIGN or (word in site.types and word not in BITS):
+            raise site.unsupported(f"the emulator does not have .{word}")
+    result = decoder(site)
+    step = result if isinstance(result, Step) else Step("plain", site.line, site.instruction.opcode, result)
+    step.atomic = site.atomic
+    return step

@@ -1,0 +1,56 @@
+"""Sets of lanes as NumPy indices.
+
+A set is a slice where its lanes are neighbours (a slice of an array is a view and costs nothing) and a sorted
+index array otherwise. No set is empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.executing.emulator.values import Bools
+
+LaneArray = npt.NDArray[np.intp]
+Lanes = slice | LaneArray
+
+
+def normal(lanes: LaneArray) -> Lanes:
+    """The cheaper form of a sorted, duplicate-free, non-empty index array."""
+    first, last = int(lanes[0]), int(lanes[-1])
+    return slice(first, last + 1) if last - first + 1 == lanes.size else lanes
+
+
+def count(lanes: Lanes) -> int:
+    return int(lanes.stop - lanes.start) if isinstance(lanes, slice) else int(lanes.size)
+
+
+def as_array(lanes: Lanes) -> LaneArray:
+    return np.arange(lanes.start, lanes.stop, dtype=np.intp) if isinstance(lanes, slice) else lanes
+
+
+def select(lanes: Lanes, chosen: Bools) -> Lanes | None:
+    """Those lanes whose entry of `chosen` (one per lane of the set) is true; None if there is none."""
+    places = np.flatnonzero(chosen)
+    if places.size == 0:
+        return None
+    if places.size == chosen.size:
+        return lanes
+    return normal(places + lanes.start if isinstance(lanes, slice) else lanes[places])
+
+
+def union(first: Lanes | None, second: Lanes) -> Lanes:
+    """The union of two disjoint sets."""
+    if first is None:
+        return second
+    if isinstance(first, slice) and isinstance(second, slice):
+        if first.stop == second.start:
+            return slice(first.start, second.stop)
+        if second.stop == first.start:
+            return slice(second.start, first.stop)
+    return normal(np.sort(np.concatenate([as_array(first), as_array(second)])))
+
+
+def lane_at(lanes: Lanes, place: int) -> int:
+    """The lane that is number `place` of the set."""
+    return int(lanes.start) + place if isinstance(lanes, slice) else int(lanes[place])

@@ -1,0 +1,202 @@
+"""A launch made ready: arguments checked and laid out, memory filled, limits of the hardware held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.errors import UsageError
+from ptxgen.executing.emulator.layout import element_bytes, size_of
+from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GAP, Extent, Region, make_region
+from ptxgen.executing.emulator.program import Program
+from ptxgen.executing.emulator.values import BITS, is_float, scalar_bits
+from ptxgen.executing.protocol import Alias, Argument, Buffer, Fault, Launch, Scalar
+from ptxgen.ptx.tree import Variable
+
+_MOST_THREADS = 1024
+_LARGEST_BLOCK = (1024, 1024, 64)
+_LARGEST_GRID = (2**31 - 1, 65535, 65535)
+#: Static shared memory, and shared memory in all with the opt-in of the newest targets (sm_90 and later).
+_STATIC_SHARED = 49_152
+_ALL_SHARED = 232_448
+
+
+def launch_fault(program: Program, launch: Launch) -> Fault | None:
+    """What a driver would refuse about this launch."""
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    why = ""
+    if min(launch.block) < 1 or min(launch.grid) < 1:
+        why = f"grid {launch.grid} of blocks {launch.block} has no threads"
+    elif threads > _MOST_THREADS or any(n > most for n, most in zip(launch.block, _LARGEST_BLOCK, strict=True)):
+        why = f"a block of {launch.block} is larger than {_MOST_THREADS} threads or {_LARGEST_BLOCK}"
+    elif any(n > most for n, most in zip(launch.grid, _LARGEST_GRID, strict=True)):
+        why = f"a grid of {launch.grid} is larger than {_LARGEST_GRID}"
+    elif program.exact_block is not None and launch.block != program.exact_block:
+        why = f"blocks of {launch.block}, but the kernel requires {program.exact_block} (.reqntid)"
+    elif program.largest_block is not None and threads > int(np.prod(program.largest_block)):
+        why = f"blocks of {threads} threads, but the kernel allows {program.largest_block} (.maxntid)"
+    elif launch.shared_bytes < 0 or program.static_shared > _STATIC_SHARED:
+        why = f"{program.static_shared} bytes of static shared memory (at most {_STATIC_SHARED})"
+    elif program.static_shared + launch.shared_bytes > _ALL_SHARED:
+        why = f"{program.static_shared + launch.shared_bytes} bytes of shared memory (at most {_ALL_SHARED})"
+    return Fault("launch", why) if why else None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The regions that outlive a batch, and where each buffer argument lies in global memory."""
+
+    regions: dict[str, Region]
+    buffers: dict[int, Extent]
+
+
+def _check_scalar(param: Variable, number: int, argument: Scalar) -> None:
+    if argument.type not in BITS or argument.type == "pred":
+        raise UsageError(f"argument {number} has the unknown type {argument.type!r}")
+    size = size_of(param)
+    if BITS[argument.type] // 8 != size:
+        raise UsageError(
+            f"argument {number} is {argument.type}, but {param.name} takes .{param.type} ({size} bytes)"
+        )
+    if is_float(argument.type) != is_float(param.type) and not param.type.startswith("b"):
+        raise UsageError(f"argument {number} is {argument.type}, but {param.name} takes .{param.type}")
+    if not is_float(argument.type):
+        bits = BITS[argument.type]
+        value = int(argument.value)
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if argument.type[0] == "s" else (0, (1 << bits) - 1)
+        if value != argument.value or not low <= value <= high:
+            raise UsageError(f"argument {number}: {argument.value} is no {argument.type}")
+
+
+def check_arguments(program: Program, arguments: Sequence[Argument]) -> None:
+    """Raises UsageError for a count, a type or an alias that cannot work."""
+    if len(arguments) != len(program.params):
+        names = ", ".join(param.name for param in program.params) or "none"
+        raise UsageError(
+            f"{program.name} takes {len(program.params)} arguments, not {len(arguments)}", why=f"its parameters: {names}"
+        )
+    for number, (param, argument) in enumerate(zip(program.params, arguments, strict=True)):
+        if isinstance(argument, Scalar):
+            _check_scalar(param, number, argument)
+            continue
+        if size_of(param) != 8 or is_float(param.type):
+            raise UsageError(f"argument {number} is a buffer, but {param.name} takes .{param.type}")
+        if isinstance(argument, Alias) and not (
+            0 <= argument.index < len(arguments) and isinstance(arguments[argument.index], Buffer)
+        ):
+            raise UsageError(f"argument {number} is the same as argument {argument.index}, which is no buffer")
+        if isinstance(argument, Buffer) and argument.offset < 0:
+            raise UsageError(f"argument {number} has a negative offset")
+
+
+def _fill(region: Region, initial: list[tuple[int, bytes]]) -> None:
+    for address, words in initial:
+        start = address - region.base
+        region.data[start : start + len(words)] = np.frombuffer(words, np.uint8)
+
+
+def prepare(program: Program, arguments: Sequence[Argument], *, one_thread: bool) -> Memory:
+    """Global, const and param memory filled for the launch. Arguments must have been checked."""
+    extents = list(program.extents.get("global", ()))
+    buffers: dict[int, Extent] = {}
+    cursor = extents[-1].stop if extents else FIRST_ADDRESS["global"]
+    for number, argument in enumerate(arguments):
+        if not isinstance(argument, Buffer):
+            continue
+        start = -(-(cursor + GAP) // 256) * 256 + argument.offset
+        size = argument.data.nbytes
+        name = f"argument {number} ({program.params[number].name})"
+        extent = Extent(name, start, size, argument.initialised, not argument.read_only)
+        buffers[number] = extent
+        if size:
+            extents.append(extent)
+        cursor = start + size
+    regions: dict[str, Region] = {}
+    traced = program.writes_global and not one_thread
+    regions["global"] = make_region(
+        "global", tuple(extents), smallest=program.smallest.get("global", 8), traced=traced,
+        strong="global" in program.strong,
+    )
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, Buffer):
+            flat = np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8)
+            regions["global"].bytes_of(buffers[number])[:] = flat
+    for space in ("param", "const"):
+        regions[space] = make_region(
+            space, program.extents.get(space, ()), smallest=program.smallest.get(space, 8)
+        )
+    for space in ("global", "const"):
+        _fill(regions[space], program.initial.get(space, []))
+    _fill(regions["param"], list(_parameters(program, arguments, buffers)))
+    return Memory(regions, buffers)
+
+
+def _parameters(
+    program: Program, arguments: Sequence[Argument], buffers: dict[int, Extent]
+) -> list[tuple[int, bytes]]:
+    words = []
+    for here, (param, extent, argument) in enumerate(
+        zip(program.params, program.param_extents, arguments, strict=True)
+    ):
+        if isinstance(argument, Scalar):
+            value, size = scalar_bits(argument.value, argument.type), BITS[argument.type] // 8
+        else:
+            number = argument.index if isinstance(argument, Alias) else here
+            value, size = buffers[number].start, element_bytes(param)
+        words.append((extent.start, value.to_bytes(size, "little")))
+    return words
+
+
+def private_regions(program: Program, launch: Launch, blocks: int) -> dict[str, Region]:
+    """Shared and local memory of one batch."""
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    shared = list(program.extents.get("shared", ()))
+    if launch.shared_bytes:
+        start = program.dynamic_shared
+        shared.append(Extent("dynamic shared memory", start, launch.shared_bytes, initialised=False))
+    regions = {}
+    if "shared" in program.smallest or shared:
+        regions["shared"] = make_region(
+            "shared", tuple(shared), smallest=program.smallest.get("shared", 8), instances=blocks,
+            traced=threads > 1, strong="shared" in program.strong,
+        )
+    if "local" in program.smallest or "local" in program.extents:
+        regions["local"] = make_region(
+            "local", program.extents.get("local", ()), smallest=program.smallest.get("local", 8),
+            instances=blocks * threads,
+        )
+    return regions
+
+
+def blocks_at_once(program: Program, launch: Launch, *, lanes: int, memory: int) -> int:
+    """How many blocks a batch takes: about `lanes` threads, and at most `memory` bytes of private memory."""
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    one = private_regions(program, launch, 1)
+    # Traces take up to 36 bytes a granule besides the byte itself.
+    cost = sum(r.stride * r.instances * (1 + (36 >> r.shift if r.reads else 1)) for r in one.values())
+    cost += threads * 8 * len(program.register_types)
+    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    return max(1, min(blocks, lanes // threads, memory // max(cost, 1)))
+
+
+def results(
+    memory: Memory | None, arguments: Sequence[Argument]
+) -> tuple[npt.NDArray[np.generic] | None, ...]:
+    """Final contents for each argument: buffers and aliases as arrays like the given ones, None for scalars."""
+    arrays: list[npt.NDArray[np.generic] | None] = []
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, Scalar):
+            arrays.append(None)
+            continue
+        index = argument.index if isinstance(argument, Alias) else number
+        buffer = arguments[index]
+        assert isinstance(buffer, Buffer)
+        if memory is None:
+            arrays.append(np.array(buffer.data, order="C"))
+            continue
+        raw = memory.regions["global"].bytes_of(memory.buffers[index])
+        arrays.append(raw.copy().view(buffer.data.dtype).reshape(buffer.data.shape))
+    return tuple(arrays)

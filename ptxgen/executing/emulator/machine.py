@@ -1,0 +1,196 @@
+"""The state of the machine: everything that changes while a kernel runs, in one object that can be copied.
+
+A machine runs one batch of blocks; its lanes are the threads of the batch, block after block. Memory outlives it and
+is shared by the batches of a launch.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.executing.emulator.lanes import Lanes, lane_at
+from ptxgen.executing.emulator.memory import Region
+from ptxgen.executing.emulator.races import Order, Shape, Tags
+from ptxgen.executing.emulator.values import Array, Bools, storage
+from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
+
+#: Faults after which a launch is given up even if none of them stops it.
+MOST_FAULTS = 16
+
+
+class Stopped(Exception):
+    """The launch cannot go on: a fatal fault was reported, or too many."""
+
+
+@dataclass(slots=True)
+class Arrival:
+    """Lanes that came to a barrier together. `waits` is False for bar.arrive."""
+
+    barrier: int
+    count: int | None
+    lanes: npt.NDArray[np.intp]
+    resume: int
+    line: int
+    waits: bool
+    aligned: bool
+    reduce: str = ""
+    values: Bools | None = None
+    target: int = -1
+
+
+@dataclass(slots=True)
+class Report:
+    """Faults seen so far in a launch, the first of each kind and line."""
+
+    faults: list[Fault] = field(default_factory=list)
+    seen: set[tuple[str, int]] = field(default_factory=set)
+
+    def add(self, fault: Fault) -> None:
+        """Raises Stopped when there are too many."""
+        if (fault.kind, fault.line) in self.seen:
+            return
+        self.seen.add((fault.kind, fault.line))
+        self.faults.append(fault)
+        if len(self.faults) >= MOST_FAULTS:
+            raise Stopped
+
+
+def coordinates(index: int, extent: Dim3) -> Dim3:
+    """A linear index as x, y, z (x fastest)."""
+    x, y, _ = extent
+    return index % x, index // x % y, index // (x * y)
+
+
+@dataclass(slots=True)
+class Machine:
+    """One batch: blocks `first_block` to `first_block + blocks - 1` of the grid."""
+
+    launch: Launch
+    first_block: int
+    blocks: int
+    threads: int                               # a block
+    registers: list[Array]
+    written: dict[int, Bools]                  # by register, for those whose definition was not proved
+    regions: dict[str, Region]
+    report: Report
+    order: Order
+    lines: list[int]                           # by memory time: the line that accessed
+    groups: dict[int, Lanes]                   # by program counter: lanes ready to run
+    parked: dict[int, Lanes]                   # by program counter: lanes waiting for lanes of their warp
+    waiting: list[Arrival]
+    alive: Bools                               # by lane
+    alive_in_block: npt.NDArray[np.int64]
+    alive_total: int
+    block_of: npt.NDArray[np.intp]             # by lane: block within the batch
+    thread_of: npt.NDArray[np.int64]           # by lane: linear thread within the block
+    tags: Tags                                 # by lane: thread of the grid + 1
+    slots: npt.NDArray[np.intp]                # by lane: warp of the batch * 32 + lane in the warp
+    specials: dict[str, Array] = field(default_factory=dict)
+    line: int = 0
+    steps: int = 0
+    instructions: int = 0
+    touched_atomic: bool = False
+
+    @property
+    def lanes(self) -> int:
+        return self.blocks * self.threads
+
+    @property
+    def warps(self) -> int:
+        """Warps of the batch."""
+        return self.blocks * self.order.shape.warps
+
+    def copy(self) -> Machine:
+        """An independent machine in the same state, memory included."""
+        twin = copy.copy(self)
+        twin.registers = [r.copy() for r in self.registers]
+        twin.written = {slot: w.copy() for slot, w in self.written.items()}
+        twin.regions = {space: region.copy() for space, region in self.regions.items()}
+        twin.report = Report(list(self.report.faults), set(self.report.seen))
+        twin.order = copy.deepcopy(self.order)
+        twin.lines = list(self.lines)
+        twin.groups, twin.parked = dict(self.groups), dict(self.parked)
+        twin.waiting = list(self.waiting)
+        twin.alive, twin.alive_in_block = self.alive.copy(), self.alive_in_block.copy()
+        return twin
+
+    def thread_id(self, lane: int) -> tuple[Dim3, Dim3]:
+        """(block, thread) of a lane."""
+        block = coordinates(self.first_block + lane // self.threads, self.launch.grid)
+        return block, coordinates(lane % self.threads, self.launch.block)
+
+    def fault(
+        self, kind: FaultKind, message: str, lane: int | None = None, *, address: int | None = None, fatal: bool = True
+    ) -> None:
+        """Report at the current line. Raises Stopped if `fatal` or if there are too many faults."""
+        block, thread = self.thread_id(lane) if lane is not None else (None, None)
+        self.report.add(Fault(kind, message, self.line, block, thread, address))
+        if fatal:
+            raise Stopped
+
+    def fault_among(
+        self, kind: FaultKind, message: str, lanes: Lanes, bad: Bools, *, address: Array | None = None,
+        fatal: bool = True,
+    ) -> None:
+        """Report the first lane of the set whose entry of `bad` is true."""
+        place = int(np.argmax(bad))
+        where = None if address is None else int(address[place]) & (1 << 64) - 1
+        self.fault(kind, message, lane_at(lanes, place), address=where, fatal=fatal)
+
+    def grid_blocks(self, lanes: Lanes) -> npt.NDArray[np.intp]:
+        """Blocks of the grid that these lanes belong to, each once."""
+        return np.unique(self.block_of[lanes]) + self.first_block
+
+    def note_strong(self, lanes: Lanes) -> None:
+        """These lanes' blocks made an atomic or otherwise strong access."""
+        if self.order.strong.size:
+            self.order.strong[self.grid_blocks(lanes)] = len(self.lines)
+
+    def note_fence(self, lanes: Lanes) -> None:
+        """These lanes' blocks passed a memory fence."""
+        if self.order.fence.size:
+            self.order.fence[self.grid_blocks(lanes)] = self.tick()
+
+    def tick(self) -> int:
+        """The time of a memory instruction that begins now."""
+        self.lines.append(self.line)
+        return len(self.lines) - 1
+
+
+def make_order(launch: Launch, *, fenced: bool) -> Order:
+    """Ordering state of a launch; per-block fences are kept only if the kernel has any."""
+    x, y, z = launch.grid
+    blocks = x * y * z if fenced else 0
+    bx, by, bz = launch.block
+    empty = np.zeros(0, np.int32)
+    return Order(
+        Shape.of(bx * by * bz), empty, empty.copy(), np.zeros(blocks, np.int32), np.zeros(blocks, np.int32)
+    )
+
+
+def start_batch(
+    launch: Launch, first_block: int, blocks: int, register_types: list[str], unproven: frozenset[int],
+    regions: dict[str, Region], report: Report, order: Order, lines: list[int],
+) -> Machine:
+    """A machine with all lanes of the batch ready at program counter 0."""
+    x, y, z = launch.block
+    threads = x * y * z
+    lanes = blocks * threads
+    order.block_sync = np.full(lanes, len(lines), np.int32)
+    order.warp_sync = np.full(lanes, len(lines), np.int32)
+    number = np.arange(lanes, dtype=np.intp)
+    block_of = number // threads
+    thread_of = number - block_of * threads
+    slots = number if threads % 32 == 0 else block_of * (order.shape.warps * 32) + thread_of
+    return Machine(
+        launch, first_block, blocks, threads,
+        [np.zeros(lanes, storage(t)) for t in register_types],
+        {slot: np.zeros(lanes, np.bool_) for slot in unproven},
+        regions, report, order, lines,
+        {0: slice(0, lanes)}, {}, [], np.ones(lanes, np.bool_), np.full(blocks, threads, np.int64), lanes,
+        block_of, thread_of, number + (first_block * threads + 1), slots,
+    )

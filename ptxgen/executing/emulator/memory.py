@@ -1,0 +1,146 @@
+"""State spaces as flat byte arrays with a flag byte for every granule.
+
+A region holds one state space. Shared memory has one instance a block and local memory one a lane, `stride` bytes
+apart; the other spaces have one instance. A granule is the smallest access that the kernel makes in the space, so
+one flag byte answers at once whether an access is mapped, initialised and writable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.executing.emulator.races import Trace
+from ptxgen.executing.emulator.values import UNSIGNED, Array
+
+MAPPED, INITIALISED, WRITABLE = 1, 2, 4
+
+#: Addresses of the first byte of each space. Generic addresses carry the space in their upper bits; shared,
+#: local, const and param addresses inside their space are offsets from the window.
+WINDOW_SHIFT = 40
+WINDOWS: dict[str, int] = {
+    "shared": 0x7A << WINDOW_SHIFT, "local": 0x7B << WINDOW_SHIFT, "global": 0x7C << WINDOW_SHIFT,
+    "const": 0x7D << WINDOW_SHIFT, "param": 0x7E << WINDOW_SHIFT,
+}
+#: Where a space's own addresses begin; never 0, so that a null pointer points nowhere.
+FIRST_ADDRESS: dict[str, int] = {
+    "shared": 1024, "local": 1024, "global": WINDOWS["global"] + 4096, "const": 1024, "param": 1024,
+}
+#: What a generic address is larger by than the address inside the space.
+GENERIC_BIAS: dict[str, int] = {
+    space: 0 if space == "global" else window for space, window in WINDOWS.items()
+}
+#: Unmapped bytes before and after every extent.
+GAP = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A mapped range: `start` is the address of its first byte."""
+
+    name: str
+    start: int
+    size: int
+    initialised: bool = True
+    writable: bool = True
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.size
+
+
+@dataclass(slots=True)
+class Region:
+    """One state space. `base` is the address that byte 0 of an instance stands for."""
+
+    space: str
+    base: int
+    stride: int
+    instances: int
+    shift: int
+    extents: tuple[Extent, ...]
+    data: npt.NDArray[np.uint8]
+    flags: npt.NDArray[np.uint8]
+    uninitialised: bool
+    reads: Trace | None = None
+    writes: Trace | None = None
+    atomics: Trace | None = None
+    views: dict[int, Array] = field(default_factory=dict)
+
+    def view(self, width: int) -> Array:
+        """The bytes as unsigned integers of `width` bytes."""
+        found = self.views.get(width)
+        if found is None:
+            found = self.views[width] = self.data.view(UNSIGNED[width * 8])
+        return found
+
+    def bytes_of(self, extent: Extent) -> npt.NDArray[np.uint8]:
+        start = extent.start - self.base
+        return self.data[start : start + extent.size]
+
+    def copy(self) -> Region:
+        """An independent copy, traces included."""
+        twin = [trace.copy() if trace else None for trace in (self.reads, self.writes, self.atomics)]
+        return Region(
+            self.space, self.base, self.stride, self.instances, self.shift, self.extents, self.data.copy(),
+            self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2],
+        )
+
+
+def granule_shift(smallest: int, extents: tuple[Extent, ...]) -> int:
+    """log2 of the largest granule that divides the smallest access and every extent's ends."""
+    ends = smallest
+    for extent in extents:
+        ends |= extent.start | extent.size
+    return (ends & -ends).bit_length() - 1
+
+
+def make_region(
+    space: str, extents: tuple[Extent, ...], *, smallest: int, instances: int = 1, traced: bool = False,
+    strong: bool = False,
+) -> Region:
+    """Lay out a region over its extents. `smallest`: bytes of the smallest access the kernel makes here."""
+    base = FIRST_ADDRESS[space] - GAP
+    stop = max((e.stop for e in extents), default=base + GAP)
+    stride = -(-(stop + GAP - base) // 16) * 16
+    shift = granule_shift(min(smallest, 8), extents)
+    data = np.zeros(stride * instances, np.uint8)
+    flags = np.zeros(data.size >> shift, np.uint8)
+    rows = flags.reshape(instances, stride >> shift)
+    for extent in extents:
+        value = MAPPED | (INITIALISED if extent.initialised else 0) | (WRITABLE if extent.writable else 0)
+        rows[:, (extent.start - base) >> shift : (extent.stop - base) >> shift] = value
+    traces = [Trace.over(flags.size) if wanted else None for wanted in (traced, traced, traced and strong)]
+    return Region(
+        space, base, stride, instances, shift, extents, data, flags, any(not e.initialised for e in extents),
+        traces[0], traces[1], traces[2],
+    )
+
+
+def describe(region: Region | None, address: int) -> str:
+    """Where an address lies relative to the nearest extent, in words."""
+    if region is None or not region.extents:
+        return "the kernel has no memory there"
+    for extent in region.extents:
+        if extent.start <= address < extent.stop:
+            return f"{address - extent.start} bytes into {extent.name} ({extent.size} bytes)"
+    nearest = min(
+        region.extents, key=lambda e: e.start - address if address < e.start else address - e.stop
+    )
+    if address < nearest.start:
+        away = nearest.start - address
+        words = f"{away} bytes before {nearest.name} ({nearest.size} bytes)"
+    else:
+        away = address - nearest.stop
+        words = f"{away} bytes past the end of {nearest.name} ({nearest.size} bytes)"
+    return words if away < 1 << 32 else "near no memory of the kernel"
+
+
+def window_of(address: int) -> str:
+    """The state space whose generic window an address lies in, "" for none."""
+    for space, start in WINDOWS.items():
+        if address >> WINDOW_SHIFT == start >> WINDOW_SHIFT:
+            return space
+    return ""

@@ -1,0 +1,81 @@
+"""A decoded kernel: flat steps, symbols laid out, and what it needs of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from ptxgen.executing.emulator.lanes import Lanes
+from ptxgen.executing.emulator.memory import Extent
+from ptxgen.executing.protocol import Dim3
+from ptxgen.ptx.tree import Variable
+
+if TYPE_CHECKING:
+    from ptxgen.executing.emulator.machine import Machine
+
+#: Carries one instruction out for a set of lanes.
+Run = Callable[["Machine", Lanes], None]
+
+Action = Literal["plain", "jump", "table", "exit", "barrier", "warp"]
+
+
+@dataclass(slots=True)
+class Step:
+    """One instruction. `reads` and `writes` are register slots; `unproven` those reads that some path may reach
+    before a write; `tracked` the writes to registers that are read unproven somewhere."""
+
+    action: Action
+    line: int
+    opcode: str
+    run: Run | None = None
+    guard: int | None = None
+    negated: bool = False
+    target: int = -1
+    targets: tuple[int, ...] = ()
+    selector: Callable[[Machine, Lanes], Any] | None = None
+    member_mask: Callable[[Machine, Lanes], Any] | None = None
+    barrier: BarrierStep | None = None
+    atomic: bool = False
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    unproven: tuple[int, ...] = ()
+    tracked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierStep:
+    """bar/barrier: which barrier, how many threads (None: all), and what becomes of it."""
+
+    number: Callable[[Machine, Lanes], Any]
+    count: Callable[[Machine, Lanes], Any] | None
+    waits: bool
+    aligned: bool
+    reduce: str = ""                                   # "", "popc", "and", "or"
+    predicate: Callable[[Machine, Lanes], Any] | None = None
+    target: int = -1                                   # register slot of the reduction's result
+
+
+@dataclass(slots=True)
+class Program:
+    """One entry, ready to run under any launch."""
+
+    name: str
+    params: tuple[Variable, ...]
+    param_extents: tuple[Extent, ...]
+    steps: list[Step]
+    register_types: list[str]
+    register_names: list[str]
+    unproven: frozenset[int]
+    extents: dict[str, tuple[Extent, ...]]             # static memory by space, module-scope variables included
+    initial: dict[str, list[tuple[int, bytes]]]        # by space: address and bytes of initialised variables
+    dynamic_shared: int                                # address where extern shared memory begins
+    has_dynamic_shared: bool
+    static_shared: int                                 # bytes
+    smallest: dict[str, int]                           # by space: bytes of the smallest access
+    writes_global: bool
+    strong: frozenset[str]                             # spaces with atomic or otherwise strong accesses
+    fenced: bool
+    exact_block: Dim3 | None = None                    # .reqntid
+    largest_block: Dim3 | None = None                  # .maxntid
+    notes: list[str] = field(default_factory=list)

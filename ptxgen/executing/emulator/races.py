@@ -1,0 +1,140 @@
+"""Who touched each granule last: the memory of the race checks.
+
+Three traces a region: plain reads, plain writes, atomic (or otherwise strong) accesses. Each keeps for every granule
+a tag (who) and the time (a count of memory instructions). Two accesses of different threads conflict when one is a
+plain write, or one is atomic and the other plain, and nothing orders them: no barrier of their block, no warp barrier
+of their warp, no fence followed by an atomic access.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.executing.emulator.values import Bools
+
+Tags = npt.NDArray[np.int64]
+Index = npt.NDArray[np.intp]
+
+#: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several of one block; -3 - 2*warp of one warp.
+SEVERAL_BLOCKS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How thread numbers of the grid fall into warps and blocks."""
+
+    threads: int
+    warps: int
+
+    @classmethod
+    def of(cls, threads: int) -> Shape:
+        return cls(threads, -(-threads // 32))
+
+    def block(self, tags: Tags) -> Tags:
+        """Block of each tag, -1 where it belongs to several."""
+        single = (tags - 1) // self.threads
+        return np.where(
+            tags > 0, single, np.where(tags == SEVERAL_BLOCKS, -1, np.where(tags % 2 == 0, (-tags - 2) // 2,
+                                                                           (-tags - 3) // 2 // self.warps))
+        )
+
+    def warp(self, tags: Tags) -> Tags:
+        """Warp of each tag, counted through the grid, -1 where it belongs to several."""
+        thread = tags - 1
+        single = thread // self.threads * self.warps + thread % self.threads // 32
+        return np.where(tags > 0, single, np.where((tags < -1) & (tags % 2 != 0), (-tags - 3) // 2, -1))
+
+    def merge(self, first: Tags, second: Tags) -> Tags:
+        """The tag for "both of these"; the tags differ and neither is 0."""
+        warp, block = self.warp(first), self.block(first)
+        return np.where(
+            (warp >= 0) & (warp == self.warp(second)), -3 - 2 * warp,
+            np.where((block >= 0) & (block == self.block(second)), -2 - 2 * block, SEVERAL_BLOCKS),
+        )
+
+
+@dataclass(slots=True)
+class Trace:
+    """The last accesses of one kind."""
+
+    tag: Tags
+    time: npt.NDArray[np.int32]
+
+    @classmethod
+    def over(cls, granules: int) -> Trace:
+        return cls(np.zeros(granules, np.int64), np.zeros(granules, np.int32))
+
+    def copy(self) -> Trace:
+        return Trace(self.tag.copy(), self.time.copy())
+
+
+@dataclass(slots=True)
+class Order:
+    """What orders threads: times of barriers per lane, fences and strong accesses per block of the grid."""
+
+    shape: Shape
+    block_sync: npt.NDArray[np.int32]      # by lane: time of the last barrier its block completed
+    warp_sync: npt.NDArray[np.int32]       # by lane: time of the last warp barrier
+    fence: npt.NDArray[np.int32]           # by block of the grid
+    strong: npt.NDArray[np.int32]          # by block of the grid: last atomic access after somebody's fence
+
+
+def conflicts(trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order) -> Bools | None:
+    """Which of the accesses at granules `where` by threads `me` are unordered against the trace; None if none is."""
+    tags = trace.tag[where]
+    suspects = (tags != 0) & (tags != me)
+    if not suspects.any():
+        return None
+    places = np.flatnonzero(suspects)
+    tags, mine, times = tags[places], me[places], trace.time[where[places]]
+    ordered = _ordered(tags, times, mine, block_sync[places], warp_sync[places], order)
+    if ordered.all():
+        return None
+    result = np.zeros(me.shape, np.bool_)
+    result[places[~ordered]] = True
+    return result
+
+
+def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: Tags, order: Order) -> Bools:
+    shape = order.shape
+    their_block, my_block = shape.block(tags), shape.block(mine)
+    ordered: Bools = (their_block == my_block) & (times < block_sync)
+    same_warp = (shape.warp(tags) == shape.warp(mine)) & (times < warp_sync)
+    ordered |= same_warp
+    if order.fence.size:
+        fence = np.where(their_block >= 0, order.fence[their_block], 0)
+        ordered |= (fence > times) & (order.strong[my_block] > fence)
+    return ordered
+
+
+def record_reads(
+    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int
+) -> None:
+    """Note reads, keeping earlier readers that nothing has ordered before these."""
+    tags = trace.tag[where]
+    new = me
+    others = (tags != 0) & (tags != me)
+    if others.any():
+        places = np.flatnonzero(others)
+        old, mine = tags[places], me[places]
+        past = _ordered(old, trace.time[where[places]], mine, block_sync[places], warp_sync[places], order)
+        new = me.copy()
+        new[places] = np.where(past, mine, order.shape.merge(old, mine))
+    trace.tag[where] = new
+    trace.time[where] = time
+    left = trace.tag[where]
+    lost = np.flatnonzero(left != new)
+    if lost.size:
+        # Several lanes read one granule at once: the widest of the merged tags must win.
+        merged = order.shape.merge(left[lost], new[lost])
+        for kind in (merged % 2 != 0, merged % 2 == 0, merged == SEVERAL_BLOCKS):
+            trace.tag[where[lost[kind]]] = merged[kind]
+
+
+def record(trace: Trace, where: Index, me: Tags, time: int) -> None:
+    """Note writes or atomics: the last one is remembered."""
+    trace.tag[where] = me
+    trace.time[where] = time

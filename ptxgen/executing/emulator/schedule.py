@@ -1,0 +1,213 @@
+"""The run loop: the group of lanes with the lowest program counter goes first, so that lanes meet again.
+
+Lanes at one program counter are one group and run together. Divergence splits a group; groups that meet merge. A
+group that keeps jumping back while others wait (a spin lock) loses its turn now and then, as threads on hardware
+make progress independently.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ptxgen.executing.emulator import barriers, warps
+from ptxgen.executing.emulator.lanes import Lanes, as_array, count, select, union
+from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.program import Program, Step
+
+_NOWHERE = 1 << 60
+#: Backward jumps a group may make while others wait; a jump after an atomic access counts as many as _SPIN_COST.
+_PATIENCE = 4096
+_SPIN_COST = 64
+
+
+def run(m: Machine, program: Program, *, step_limit: int, deadline: float, seconds: float) -> None:
+    """Run until every lane has exited. Raises Stopped after a fatal fault, one of the limits included."""
+    patience = _PATIENCE
+    rotate = False
+    while True:
+        if not m.groups and not _wake(m, program):
+            return
+        counters = sorted(m.groups)
+        # A group that spins lets the next one run until that one stops by itself.
+        counter = counters[1] if rotate and len(counters) > 1 else counters[0]
+        rotate = False
+        lanes = m.groups.pop(counter)
+        stop = min((c for c in m.groups if c > counter), default=_NOWHERE)
+        jumps = _run_group(m, program, counter, lanes, stop, step_limit, deadline, seconds)
+        if jumps and m.groups:
+            patience -= jumps
+            if patience <= 0:
+                patience, rotate = _PATIENCE, True
+
+
+def _wake(m: Machine, program: Program) -> bool:
+    """Nobody is ready: let parked lanes go whose missing partners have exited. False when all have exited."""
+    for counter in sorted(m.parked):
+        lanes = m.parked.pop(counter)
+        step = program.steps[counter]
+        m.line = step.line
+        assert step.member_mask is not None
+        free, early = warps.gather(m, lanes, step.member_mask(m, lanes))
+        if free is not None:
+            if early is not None:
+                m.parked[counter] = early
+            m.groups[counter] = free
+            return True
+        m.parked[counter] = lanes
+    if m.waiting:
+        barriers.deadlock(m)
+    for counter, lanes in m.parked.items():
+        m.line = program.steps[counter].line
+        warps.never_gathered(m, lanes, program.steps[counter].opcode)
+    return False
+
+
+def _limits(m: Machine, step_limit: int, deadline: float, seconds: float, lanes: Lanes) -> None:
+    lane = lanes.start if isinstance(lanes, slice) else int(lanes[0])
+    if m.steps > step_limit:
+        m.fault("step-limit", f"no end after {step_limit} steps", lane)
+    if time.monotonic() > deadline:
+        m.fault("time-limit", f"no end after {seconds:g} seconds", lane)
+
+
+def _run_group(
+    m: Machine, program: Program, counter: int, lanes: Lanes, stop: int, step_limit: int, deadline: float,
+    seconds: float,
+) -> int:
+    """Run one group until it splits, waits, exits, passes `stop`, or jumps back while others wait.
+
+    Gives the cost of the backward jump that ended it, 0 for any other end.
+    """
+    steps = program.steps
+    size = count(lanes)
+    while True:
+        if counter >= stop:
+            barriers.ready(m, counter, lanes)
+            return 0
+        step = steps[counter]
+        m.line = step.line
+        m.steps += 1
+        m.instructions += size
+        if not m.steps & 255:
+            _limits(m, step_limit, deadline, seconds, lanes)
+        some: Lanes | None = lanes
+        if step.guard is not None:
+            if step.guard in step.unproven:
+                _check_written(m, program, step.guard, lanes)
+            chosen = m.registers[step.guard][lanes]
+            some = select(lanes, ~chosen if step.negated else chosen)
+            if some is None:
+                counter += 1
+                continue
+        if step.unproven:
+            for slot in step.unproven:
+                if slot != step.guard:
+                    _check_written(m, program, slot, some)
+        if step.action == "plain":
+            assert step.run is not None
+            step.run(m, some)
+            if step.tracked:
+                for slot in step.tracked:
+                    m.written[slot][some] = True
+            if step.atomic:
+                m.touched_atomic = True
+            counter += 1
+            continue
+        if some is not lanes:
+            rest = _rest(lanes, some)
+            barriers.ready(m, counter + 1, rest)
+        if step.action == "jump":
+            if some is lanes and (step.target > counter or not (m.groups or m.parked or m.waiting)):
+                counter = step.target
+                continue
+            barriers.ready(m, step.target, some)
+            if step.target > counter:
+                return 0
+            cost = _SPIN_COST if m.touched_atomic else 1
+            m.touched_atomic = False
+            return cost
+        if step.action == "barrier":
+            assert step.barrier is not None
+            passed = barriers.arrive(m, step.barrier, some, counter + 1)
+            for slot in step.tracked:
+                m.written[slot][some] = True
+            if not passed:
+                return 0
+            counter += 1
+            continue
+        if step.action == "warp":
+            if not _warp_step(m, step, counter, some):
+                return 0
+            if some is not lanes:
+                barriers.ready(m, counter + 1, some)
+                return 0
+            counter += 1
+            continue
+        if step.action == "table":
+            _jump_by_table(m, step, some)
+            return 0
+        _exit(m, some)
+        return 0
+
+
+def _check_written(m: Machine, program: Program, slot: int, lanes: Lanes) -> None:
+    written = m.written[slot][lanes]
+    if not written.all():
+        name = program.register_names[slot]
+        message = f"{name} is read before anything was written to it"
+        m.fault_among("uninitialised-register", message, lanes, ~written, fatal=False)
+
+
+def _rest(lanes: Lanes, some: Lanes) -> Lanes:
+    places = as_array(lanes)
+    inside = np.zeros(places.size, np.bool_)
+    inside[np.searchsorted(places, as_array(some))] = True
+    rest = select(lanes, ~inside)
+    assert rest is not None
+    return rest
+
+
+def _warp_step(m: Machine, step: Step, counter: int, lanes: Lanes) -> bool:
+    """Carry out a warp-wide instruction for the lanes whose partners are here. True if that was all of them."""
+    assert step.run is not None
+    parked = m.parked.pop(counter, None)
+    together = lanes if parked is None else union(parked, lanes)
+    if step.member_mask is None:
+        free: Lanes | None = together
+        early = None
+    else:
+        free, early = warps.gather(m, together, step.member_mask(m, together))
+    if early is not None:
+        m.parked[counter] = early
+    if free is None:
+        return False
+    step.run(m, free)
+    for slot in step.tracked:
+        m.written[slot][free] = True
+    if free is lanes:
+        return True
+    barriers.ready(m, counter + 1, free)
+    return False
+
+
+def _jump_by_table(m: Machine, step: Step, lanes: Lanes) -> None:
+    assert step.selector is not None
+    index = np.broadcast_to(step.selector(m, lanes), (count(lanes),))
+    bad = index >= len(step.targets)
+    if bad.any():
+        message = f"brx.idx index {int(index[bad][0])} of a table of {len(step.targets)} targets"
+        m.fault_among("trap", message, lanes, bad)
+    for number in np.unique(index):
+        some = select(lanes, index == number)
+        if some is not None:
+            barriers.ready(m, step.targets[int(number)], some)
+
+
+def _exit(m: Machine, lanes: Lanes) -> None:
+    m.alive[lanes] = False
+    m.alive_total -= count(lanes)
+    m.alive_in_block -= np.bincount(m.block_of[lanes], minlength=m.blocks)
+    if m.waiting:
+        barriers.release(m)

@@ -1,0 +1,106 @@
+"""Names of a kernel being decoded: registers, variables and labels, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptxgen.executing.emulator.values import BITS
+from ptxgen.ptx.tree import Variable
+
+
+class Unsupported(Exception):
+    """The emulator cannot decode this line; `message` says why."""
+
+    def __init__(self, line: int, message: str) -> None:
+        self.line = line
+        self.message = message
+        super().__init__(f"line {line}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSymbol:
+    slot: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariableSymbol:
+    """`space` is where it lies (a function's `.param` variables lie in local memory); `address` within the space."""
+
+    space: str
+    address: int
+    size: int
+    type: str
+
+
+@dataclass(slots=True)
+class LabelSymbol:
+    """A label; `counter` is known once the statement after it has been decoded."""
+
+    counter: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsSymbol:
+    """A `.branchtargets` list."""
+
+    names: tuple[str, ...]
+
+
+Symbol = RegisterSymbol | VariableSymbol | LabelSymbol | TargetsSymbol
+
+@dataclass(slots=True)
+class Registers:
+    """All register slots of the program, over all scopes."""
+
+    types: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def new(self, name: str, type_name: str) -> RegisterSymbol:
+        self.types.append(type_name)
+        self.names.append(name)
+        return RegisterSymbol(len(self.types) - 1, type_name)
+
+
+@dataclass(slots=True)
+class Scope:
+    """One `{ … }`: its own names, then those around it."""
+
+    registers: Registers
+    parent: Scope | None = None
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    families: list[tuple[str, int, str]] = field(default_factory=list)
+
+    def child(self) -> Scope:
+        return Scope(self.registers, self)
+
+    def declare_registers(self, variable: Variable) -> None:
+        """`.reg` declarations. Raises Unsupported for a type without registers here."""
+        if variable.type not in BITS or variable.vector != 1:
+            vector = f".v{variable.vector} " if variable.vector != 1 else ""
+            raise Unsupported(variable.span.line, f"registers of type {vector}.{variable.type}")
+        if variable.count is None:
+            self.symbols[variable.name] = self.registers.new(variable.name, variable.type)
+        else:
+            self.families.append((variable.name, variable.count, variable.type))
+
+    def find(self, name: str) -> Symbol | None:
+        """The symbol a name stands for here, registers `%r0` to `%r<n-1>` of a family made on first use."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.symbols.get(name)
+            if found is not None:
+                return found
+            for prefix, count, type_name in scope.families:
+                if not name.startswith(prefix):
+                    continue
+                digits = name[len(prefix):]
+                if digits.isdecimal() and int(digits) < count:
+                    plain = f"{prefix}{int(digits)}"
+                    symbol = scope.symbols.get(plain)
+                    if symbol is None:
+                        symbol = scope.symbols[plain] = scope.registers.new(plain, type_name)
+                    scope.symbols[name] = symbol
+                    return symbol
+            scope = scope.parent
+        return None

@@ -1,0 +1,149 @@
+"""Decoding of what threads do together: shuffles, votes, matches, reductions, barriers and fences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptxgen.executing.emulator import barriers, warps
+from ptxgen.executing.emulator.lanes import Lanes
+from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.program import BarrierStep, Run, Step
+from ptxgen.executing.emulator.site import Getter, Site
+from ptxgen.ptx.tree import Operand, Pair
+
+
+def _warp_step(site: Site, run: Run, mask: Getter | None) -> Step:
+    return Step("warp", site.line, site.instruction.opcode, run, member_mask=mask)
+
+
+def _mask(site: Site, operand: Operand | None) -> Getter | None:
+    """The member mask; None for the forms without .sync, which take whoever is there."""
+    return site.bits(operand, "u32") if site.has("sync") and operand is not None else None
+
+
+def shuffle(site: Site) -> Step:
+    mode = site.one_of("up", "down", "bfly", "idx")
+    target = site.operands[0]
+    first = target.first if isinstance(target, Pair) else target
+    value, b, c = (site.bits(operand, t) for operand, t in zip(site.operands[1:4], ("b32", "u32", "u32"), strict=True))
+    mask = _mask(site, site.operands[4] if len(site.operands) > 4 else None)
+    put = site.put(first, "b32")
+    put_flag = site.put(target.second, "pred") if isinstance(target, Pair) else None
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        masks = mask(m, lanes) if mask else None
+        result, good = warps.shuffle(m, lanes, mode, value(m, lanes), b(m, lanes), c(m, lanes), masks)
+        put(m, lanes, result)
+        if put_flag is not None:
+            put_flag(m, lanes, good)
+
+    return _warp_step(site, run, mask)
+
+
+def vote(site: Site) -> Step:
+    mode = site.one_of("ballot", "all", "any", "uni")
+    source = site.predicate(site.operands[1])
+    mask = _mask(site, site.operands[2] if len(site.operands) > 2 else None)
+    put = site.put(site.operands[0], "b32" if mode == "ballot" else "pred")
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        put(m, lanes, warps.vote(m, lanes, mode, source(m, lanes), mask(m, lanes) if mask else None))
+
+    return _warp_step(site, run, mask)
+
+
+def match(site: Site) -> Step:
+    everyone = site.has("all")
+    target = site.operands[0]
+    first = target.first if isinstance(target, Pair) else target
+    source, mask = site.bits(site.operands[1], site.type), site.bits(site.operands[2], "u32")
+    put = site.put(first, "b32")
+    put_flag = site.put(target.second, "pred") if isinstance(target, Pair) else None
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        result, agree = warps.match(m, lanes, source(m, lanes), mask(m, lanes), everyone=everyone)
+        put(m, lanes, result)
+        if put_flag is not None:
+            put_flag(m, lanes, agree)
+
+    return _warp_step(site, run, mask)
+
+
+def reduce(site: Site) -> Step:
+    operation = site.one_of("add", "min", "max", "and", "or", "xor")
+    if site.type not in {"u32", "s32", "b32"}:
+        raise site.unsupported(f"a reduction of .{site.type}")
+    source, mask = site.number(site.operands[1], site.type), site.bits(site.operands[2], "u32")
+    put = site.put(site.operands[0], site.type)
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        put(m, lanes, warps.reduce(m, lanes, operation, source(m, lanes), mask(m, lanes)))
+
+    return _warp_step(site, run, mask)
+
+
+def elect(site: Site) -> Step:
+    target = site.operands[0]
+    if not isinstance(target, Pair):
+        raise site.unsupported("a destination d|p is needed")
+    mask = site.bits(site.operands[1], "u32")
+    put, put_flag = site.put(target.first, "b32"), site.put(target.second, "pred")
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        leader, me = warps.elect(m, lanes, mask(m, lanes))
+        put(m, lanes, leader)
+        put_flag(m, lanes, me)
+
+    return _warp_step(site, run, mask)
+
+
+def active_mask(site: Site) -> Step:
+    put = site.put(site.operands[0], "b32")
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        put(m, lanes, warps.active(m, lanes)[m.slots[lanes] // 32])
+
+    return _warp_step(site, run, None)
+
+
+def barrier(site: Site) -> Step:
+    """bar and barrier: .sync, .red, .arrive of the block, and bar.warp.sync."""
+    if site.has("cluster"):
+        raise site.unsupported("clusters are not emulated")
+    if site.has("warp"):
+        mask = site.bits(site.operands[0], "u32")
+        return _warp_step(site, barriers.synchronise_warps, mask)
+    action = site.one_of("sync", "arrive", "red")
+    operands = list(site.operands)
+    target = operands.pop(0) if action == "red" else None
+    predicate = site.predicate(operands.pop()) if action == "red" else None
+    number = site.bits(operands[0], "u32")
+    amount = site.bits(operands[1], "u32") if len(operands) > 1 else None
+    reduction = site.one_of("popc", "and", "or")
+    slot = site.target_slot(target)[0] if target is not None else -1
+    what = BarrierStep(
+        number, amount, action != "arrive", site.name == "bar" or site.has("aligned"), reduction, predicate, slot
+    )
+    return Step("barrier", site.line, site.instruction.opcode, barrier=what)
+
+
+def fence(site: Site) -> Run:
+    if site.has("proxy"):
+        raise site.unsupported("proxy fences are not emulated")
+    site.fences = True
+
+    def run(m: Any, lanes: Any) -> None:
+        m.note_fence(lanes)
+
+    return run
+
+
+def trap(site: Site) -> Run:
+    del site
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        m.fault_among("trap", "the kernel trapped", lanes, np.array([True]))
+
+    return run

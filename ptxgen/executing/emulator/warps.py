@@ -1,0 +1,173 @@
+"""Warp-wide instructions: gathering the lanes of a warp, shuffles, votes, matches and reductions.
+
+Lanes are seen through their slot, warp * 32 + lane number, so that a warp is a row of 32 even where a block's last
+warp is not full.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptxgen.executing.emulator.lanes import Lanes, select
+from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.values import Array, Bools
+
+Words = npt.NDArray[np.uint32]
+_PLACES = np.arange(32, dtype=np.uint32)
+_ONES = (np.uint32(1) << _PLACES).astype(np.uint32)
+
+
+def rows(m: Machine, values: Any, lanes: Lanes, fill: Any = 0) -> Array:
+    """(warps, 32) array of one value per lane; absent lanes hold `fill`."""
+    values = np.asarray(values)
+    table = np.full(m.warps * 32, fill, values.dtype)
+    table[m.slots[lanes]] = values
+    return table.reshape(-1, 32)
+
+
+def ballot(m: Machine, chosen: Any, lanes: Lanes) -> Words:
+    """uint32 by warp: bit i set where lane i is in the set and its `chosen` is true."""
+    return np.asarray((rows(m, np.broadcast_to(chosen, m.slots[lanes].shape), lanes, False) * _ONES).sum(
+        axis=1, dtype=np.uint32
+    ))
+
+
+def active(m: Machine, lanes: Lanes) -> Words:
+    return ballot(m, np.True_, lanes)
+
+
+def gather(m: Machine, lanes: Lanes, masks: Words) -> tuple[Lanes | None, Lanes | None]:
+    """(ready, early): lanes all of whose named partners are here, and lanes that must wait for some.
+
+    Partners that have exited are not waited for. A lane outside its own mask, or two partners with different masks,
+    are faults.
+    """
+    slots = m.slots[lanes]
+    warp, place = slots // 32, (slots % 32).astype(np.uint32)
+    masks = np.broadcast_to(masks, slots.shape)
+    own = (masks >> place) & np.uint32(1)
+    if not own.all():
+        number = int(np.argmin(own))
+        message = f"the executing lane {int(place[number])} is not in its member mask 0x{int(masks[number]):08x}"
+        m.fault_among("member-mask", message, lanes, own == 0)
+    here = active(m, lanes)[warp]
+    if (masks & ~here).any():
+        alive = ballot(m, m.alive, slice(0, m.lanes))[warp]
+        missing = (masks & alive & ~here) != 0
+        if missing.any():
+            # A warp waits as a whole group of partners: if one must wait, those that name it wait too.
+            return select(lanes, ~missing), select(lanes, missing)
+    table = rows(m, masks, lanes)
+    leader = np.bitwise_and(masks & here, np.uint32(0) - (masks & here))
+    first = np.log2(leader.astype(np.float64)).astype(np.intp)
+    differs = table[warp, first] != masks
+    if differs.any():
+        message = "lanes that name each other as members give different member masks"
+        m.fault_among("member-mask", message, lanes, differs)
+    return lanes, None
+
+
+def never_gathered(m: Machine, lanes: Lanes, opcode: str) -> None:
+    """Lanes wait for partners that will not come. Raises Stopped."""
+    first = lanes.start if isinstance(lanes, slice) else int(lanes[0])
+    message = f"{opcode} waits for lanes of its member mask that never come here"
+    m.fault("shuffle" if opcode.startswith("shfl") else "member-mask", message, first)
+
+
+def shuffle(
+    m: Machine, lanes: Lanes, mode: str, value: Words, b: Words, c: Words, masks: Words | None
+) -> tuple[Words, Bools]:
+    """(value, in range) for each lane. Source lanes are found as the PTX ISA's shfl describes them."""
+    slots = m.slots[lanes]
+    place = (slots % 32).astype(np.int64)
+    value = np.broadcast_to(value, slots.shape)
+    b = np.broadcast_to(b, slots.shape).astype(np.int64) & 31
+    c = np.broadcast_to(c, slots.shape).astype(np.int64)
+    clamp, segment = c & 31, c >> 8 & 31
+    most = (place & segment) | (clamp & ~segment)
+    least = place & segment
+    if mode == "up":
+        source = place - b
+        good = source >= most
+    elif mode == "down":
+        source = place + b
+        good = source <= most
+    elif mode == "bfly":
+        source = place ^ b
+        good = source <= most
+    else:
+        source = least | (b & ~segment)
+        good = source <= most
+    source = np.where(good, source, place)
+    warp = slots // 32
+    here = active(m, lanes)[warp]
+    present = (here >> source.astype(np.uint32)) & np.uint32(1) != 0
+    member = present
+    if masks is not None:
+        member = present & ((np.broadcast_to(masks, slots.shape) >> source.astype(np.uint32)) & np.uint32(1) != 0)
+    if not member.all():
+        number = int(np.argmin(member))
+        message = f"lane {int(place[number])} reads lane {int(source[number])}, which does not take part"
+        m.fault_among("shuffle", message, lanes, ~member, fatal=False)
+    table = rows(m, value, lanes)
+    return table[warp, source], good
+
+
+def vote(m: Machine, lanes: Lanes, mode: str, predicate: Bools, masks: Words | None) -> Array:
+    """uint32 for ballot, bool for all, any and uni."""
+    warp = m.slots[lanes] // 32
+    true = ballot(m, predicate, lanes)[warp]
+    members = active(m, lanes)[warp]
+    if masks is not None:
+        members = members & masks
+    true = true & members
+    if mode == "ballot":
+        return true
+    if mode == "all":
+        return true == members
+    if mode == "any":
+        return true != 0
+    return (true == members) | (true == 0)
+
+
+def match(m: Machine, lanes: Lanes, value: Array, masks: Words, *, everyone: bool) -> tuple[Words, Bools]:
+    """match.any: lanes of the mask with my value. match.all: the mask and true if all agree, else 0 and false."""
+    slots = m.slots[lanes]
+    warp = slots // 32
+    value = np.broadcast_to(value, slots.shape)
+    members = active(m, lanes)[warp] & masks
+    same = (rows(m, value, lanes)[warp] == value[:, None]) * _ONES
+    equal = same.sum(axis=1, dtype=np.uint32) & members
+    if not everyone:
+        return equal, np.ones(slots.shape, np.bool_)
+    agree = equal == members
+    return np.where(agree, members, np.uint32(0)), agree
+
+
+def reduce(m: Machine, lanes: Lanes, operation: str, value: Array, masks: Words) -> Array:
+    """redux.sync over the lanes of each lane's mask, in the dtype of `value`."""
+    slots = m.slots[lanes]
+    warp = slots // 32
+    members = active(m, lanes)[warp] & masks
+    table = rows(m, np.broadcast_to(value, slots.shape), lanes)[warp]
+    chosen = (members[:, None] & _ONES) != 0
+    info = np.iinfo(value.dtype)
+    neutral = {"add": 0, "min": info.max, "max": info.min, "and": -1 if info.min else info.max, "or": 0, "xor": 0}
+    function: Any = {
+        "add": np.add, "min": np.minimum, "max": np.maximum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }[operation]
+    filled = np.where(chosen, table, np.array(neutral[operation], value.dtype))
+    return np.asarray(function.reduce(filled, axis=1, dtype=value.dtype))
+
+
+def elect(m: Machine, lanes: Lanes, masks: Words) -> tuple[Words, Bools]:
+    """elect.sync: the lowest member lane's number, and whether I am it."""
+    slots = m.slots[lanes]
+    members = active(m, lanes)[slots // 32] & masks
+    low = np.bitwise_and(members, np.uint32(0) - members)
+    leader = np.log2(low.astype(np.float64)).astype(np.uint32)
+    return leader, leader == (slots % 32).astype(np.uint32)
