@@ -1,0 +1,100 @@
+"""From a spec to the prompt: rules, earlier tasks with their kernels, the card, and the task itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxgen.prompting.card import instruction_card, negative_example, opcodes
+from ptxgen.prompting.conversation import FENCE, Prompt, answer, estimated_tokens
+from ptxgen.prompting.outline import outline
+from ptxgen.prompting.references import Reference, nearest_references
+from ptxgen.spec import Param, Spec
+
+if TYPE_CHECKING:
+    from ptxgen.isa import Table
+
+#: Evaluating a token of prompt takes 15 to 20 ms on two CPU cores.
+BUDGET = 2500
+MOST_REFERENCES = 3
+
+_SYSTEM = (
+    "You write NVIDIA PTX kernels. Answer with one whole PTX module and nothing else. "
+    "Every result goes into the next unused register; only a loop updates registers that were set before it. "
+    "Load each parameter once. Follow the steps of the task in their order and end with $L_end: and ret."
+)
+
+
+def build_prompt(spec: Spec, table: Table, arch: str) -> Prompt:
+    """The conversation that asks for the spec's kernel, about `BUDGET` tokens at most where one reference fits.
+
+    Earlier turns are reference tasks with their kernels, the most similar one last; the answer already begins with
+    the spec's header. Raises UsageError for a target that the table does not know.
+    """
+    header = FENCE + spec.header(arch, table)
+    last = _last_turn(spec, table, arch)
+    references = list(nearest_references(spec, MOST_REFERENCES))
+    while len(references) > 1 and _tokens(references, last, header) > BUDGET:
+        references.pop()
+    turns: list[tuple[str, str]] = []
+    for reference in reversed(references):
+        turns += _example(reference)
+    turns.append(("user", last))
+    return Prompt(_SYSTEM, tuple(turns), header, tuple(r.name for r in references))
+
+
+def task_text(spec: Spec, arch: str) -> str:
+    """The task as each turn words it: name, target, task, signature, launch, limits, formula and steps."""
+    lines = [f"Write the PTX kernel `{spec.kernel.name}` for {arch}.", f"Task: {' '.join(spec.kernel.task.split())}"]
+    lines.append("Parameters: " + ", ".join(_parameter(p) for p in spec.kernel.params))
+    launch = f"Launch: block {_joined(spec.launch.block)}, grid {_joined(spec.launch.grid)}"
+    if spec.launch.shared_bytes.text != "0":
+        launch += f", {spec.launch.shared_bytes} bytes of shared memory at smem"
+    lines.append(launch)
+    lines += _limits(spec)
+    lines += [f"Formula: {name} = {' '.join(e.text.split())}" for name, e in spec.expressions.items()]
+    steps = outline(spec)
+    if steps:
+        lines += ["Steps:", *steps]
+    return "\n".join(lines)
+
+
+def _last_turn(spec: Spec, table: Table, arch: str) -> str:
+    mistake = negative_example(spec)
+    spelt = set(opcodes(" ".join(outline(spec))))
+    # What the steps spell out already is not said twice.
+    card = [line for line in instruction_card(spec, table, arch) if not spelt.issuperset(opcodes(line))]
+    lines = [*(f"- {line}" for line in card), f"- not `{mistake.wrong}` but `{mistake.right}`: {mistake.why}"]
+    return "\n".join(["Reminders:", *lines, "", task_text(spec, arch)])
+
+
+def _example(reference: Reference) -> list[tuple[str, str]]:
+    return [("user", task_text(reference.spec, reference.spec.target.arch[0])), ("assistant", answer(reference.ptx))]
+
+
+def _tokens(references: list[Reference], last: str, header: str) -> int:
+    texts = [_SYSTEM, last, header]
+    texts += [text for reference in references for _, text in _example(reference)]
+    # About five tokens a turn mark its role.
+    return sum(estimated_tokens(text) + 5 for text in texts)
+
+
+def _parameter(param: Param) -> str:
+    shape = f"[{', '.join(size.text for size in param.shape)}]" if param.pointer else ""
+    access = f" ({param.access})" if param.pointer else ""
+    return f"{param.name}: {param.type}{shape}{access}"
+
+
+def _joined(parts: tuple[object, ...]) -> str:
+    return " x ".join(str(part) for part in parts)
+
+
+def _limits(spec: Spec) -> list[str]:
+    limits = spec.constraints
+    lines = []
+    if limits.require:
+        lines.append(f"Must use: {', '.join(limits.require)}")
+    if limits.forbid:
+        lines.append(f"Must not use: {', '.join(limits.forbid)}")
+    if limits.registers is not None:
+        lines.append(f"At most {limits.registers} physical registers a thread")
+    return lines
