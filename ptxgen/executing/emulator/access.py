@@ -5,6 +5,8 @@ Addresses are int64 arrays, one per lane of the set; results and values are unsi
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,8 +17,9 @@ from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Regi
 from ptxgen.executing.emulator.values import Array, Bools
 from ptxgen.executing.protocol import FaultKind
 
-Addresses = npt.NDArray[np.int64]
-Offsets = npt.NDArray[np.int64]
+#: int64 arrays, one element per lane of the set.
+Addresses: TypeAlias = Any
+Offsets: TypeAlias = Any
 
 
 def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Offsets:

@@ -10,8 +10,8 @@ import numpy as np
 from ptxgen.executing.emulator import floats, integers, rounding
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS
-from ptxgen.executing.emulator.site import CARRY, Getter, Site
 from ptxgen.executing.emulator.scope import RegisterSymbol
+from ptxgen.executing.emulator.site import CARRY, Getter, Site
 from ptxgen.executing.emulator.values import Array, halves, is_float
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
@@ -232,12 +232,12 @@ def minimum_maximum(site: Site) -> Run:
             return first
 
         return _float_run(site, pick)
-    function = np.maximum if largest else np.minimum
+    function: Callable[..., Any] = np.maximum if largest else np.minimum
     if site.has("relu"):
         def whole(a: Any, b: Any) -> Any:
             return np.maximum(function(a, b), a.dtype.type(0))
     else:
-        whole = function
+        whole = function  # type: ignore[assignment]
     if is_packed(site.type):
         return _packed_integers(site, whole)
     return site.simple(whole, site.type, *_integer_sources(site))

@@ -114,7 +114,8 @@ def extract_field(a: Ints, position: Ints, length: Ints) -> Ints:
     moved = np.where(pos < bits, unsigned >> np.minimum(pos, 63).astype(np.uint64), np.uint64(0))
     # How many bits of the result come from the word itself.
     known = np.clip(np.minimum(size, bits - pos), 0, 64)
-    mask = np.where(known >= 64, ~np.uint64(0), (np.uint64(1) << np.minimum(known, 63).astype(np.uint64)) - np.uint64(1))
+    ones = (np.uint64(1) << np.minimum(known, 63).astype(np.uint64)) - np.uint64(1)
+    mask = np.where(known >= 64, ~np.uint64(0), ones)
     result = (moved & mask) | (fill & ~mask)
     return result.astype(UNSIGNED[bits]).view(a.dtype)
 

@@ -103,10 +103,7 @@ class _Builder:
         if site.name == "call":
             self._call(site, instruction, scope)
             return
-        if site.name in instructions.CONTROL:
-            step = self._control(site, end)
-        else:
-            step = instructions.decode(site)
+        step = self._control(site, end) if site.name in instructions.CONTROL else instructions.decode(site)
         self._guard(step, site, instruction)
         self._add(step, site)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ptxgen.executing.emulator import rounding
 from ptxgen.executing.emulator.floats import flush
-from ptxgen.executing.emulator.rounding import FORMATS, F64Array, Format
-from ptxgen.executing.emulator.values import Array, number_dtype
+from ptxgen.executing.emulator.rounding import FORMATS, Format
+from ptxgen.executing.emulator.values import Array, F64Array, number_dtype
 
 _DIRECTIONS = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi": "rp"}
 INTEGRAL_ROUNDINGS = frozenset(_DIRECTIONS)
@@ -21,7 +21,7 @@ INTEGRAL_ROUNDINGS = frozenset(_DIRECTIONS)
 
 def integer_to_integer(value: Any, target: str, *, saturate: bool) -> Any:
     """A typed array to the target's dtype: truncated, or clamped with `saturate`."""
-    dtype = number_dtype(target)
+    dtype: Any = number_dtype(target)
     if not saturate:
         return value.astype(dtype)
     info, have = np.iinfo(dtype), np.iinfo(value.dtype)
@@ -52,7 +52,7 @@ def to_integral(value: F64Array, rounding_name: str) -> F64Array:
 def float_to_integer(words: Array, fmt: Format, target: str, rounding_name: str) -> Any:
     """A typed array of the target's dtype, clamped; NaN gives 0."""
     value = to_integral(rounding.widen(words, fmt), rounding_name)
-    dtype = number_dtype(target)
+    dtype: Any = number_dtype(target)
     info = np.iinfo(dtype)
     low, above = float(info.min), float(int(info.max) + 1)
     inside = (value >= low) & (value < above)

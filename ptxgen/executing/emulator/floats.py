@@ -11,7 +11,7 @@ import numpy as np
 
 from ptxgen.executing.emulator import rounding
 from ptxgen.executing.emulator.rounding import Format
-from ptxgen.executing.emulator.values import Array, Bools
+from ptxgen.executing.emulator.values import Array, Bools, F64Array
 
 
 def sign_bit(fmt: Format) -> int:
@@ -98,7 +98,7 @@ def extreme(
     if xorsign:
         a, b = absolute(a, fmt), absolute(b, fmt)
     first = _ordered(a, fmt) > _ordered(b, fmt)
-    pick = np.where(first == largest, a, b)
+    pick: Array = np.where(first == largest, a, b)
     if xorsign:
         pick = pick | sign
     canonical = fmt.word.type(fmt.nan)
@@ -130,12 +130,12 @@ def test_property(words: Array, prop: str, fmt: Format) -> Bools:
     return (size < top) & ((words & top) != 0)
 
 
-def _reciprocal_root(x: rounding.F64Array) -> rounding.F64Array:
+def _reciprocal_root(x: F64Array) -> F64Array:
     return np.asarray(1.0 / np.sqrt(x))
 
 
 #: The approximate functions as correctly rounded from float64; the hardware's own errors are bounded by the manual.
-APPROXIMATE: dict[str, Callable[[rounding.F64Array], rounding.F64Array]] = {
+APPROXIMATE: dict[str, Callable[[F64Array], F64Array]] = {
     "rcp": np.reciprocal,
     "sqrt": np.sqrt,
     "rsqrt": _reciprocal_root,

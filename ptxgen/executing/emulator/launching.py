@@ -76,7 +76,8 @@ def check_arguments(program: Program, arguments: Sequence[Argument]) -> None:
     if len(arguments) != len(program.params):
         names = ", ".join(param.name for param in program.params) or "none"
         raise UsageError(
-            f"{program.name} takes {len(program.params)} arguments, not {len(arguments)}", why=f"its parameters: {names}"
+            f"{program.name} takes {len(program.params)} arguments, not {len(arguments)}",
+            why=f"its parameters: {names}",
         )
     for number, (param, argument) in enumerate(zip(program.params, arguments, strict=True)):
         if isinstance(argument, Scalar):

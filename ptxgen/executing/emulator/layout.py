@@ -92,6 +92,6 @@ class Layout:
         base = value if isinstance(value, Name) else value.base if isinstance(value, Address) else None
         symbol = scope.find(base.text) if base else None
         if not isinstance(symbol, VariableSymbol):
-            raise Unsupported(variable.span.line, f"an initial value of {variable.name} that is no constant or variable")
+            raise Unsupported(variable.span.line, f"{variable.name} begins with what is no constant and no variable")
         offset = value.offset if isinstance(value, Address) else 0
         return (symbol.address + offset) & (1 << BITS[variable.type]) - 1

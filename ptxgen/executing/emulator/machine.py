@@ -124,7 +124,8 @@ class Machine:
         return block, coordinates(lane % self.threads, self.launch.block)
 
     def fault(
-        self, kind: FaultKind, message: str, lane: int | None = None, *, address: int | None = None, fatal: bool = True
+        self, kind: FaultKind, message: str, lane: int | None = None, *, address: int | None = None,
+        fatal: bool = True,
     ) -> None:
         """Report at the current line. Raises Stopped if `fatal` or if there are too many faults."""
         block, thread = self.thread_id(lane) if lane is not None else (None, None)

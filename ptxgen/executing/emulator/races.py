@@ -9,16 +9,18 @@ of their warp, no fence followed by an atomic access.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxgen.executing.emulator.values import Bools
 
-Tags = npt.NDArray[np.int64]
-Index = npt.NDArray[np.intp]
+Tags: TypeAlias = Any
+Index: TypeAlias = Any
 
-#: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several of one block; -3 - 2*warp of one warp.
+#: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several threads of one block;
+#: -3 - 2*warp several of one warp.
 SEVERAL_BLOCKS = -1
 
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-F64Array = npt.NDArray[np.float64]
-Array = npt.NDArray[np.generic]
+from ptxgen.executing.emulator.values import Array, Bools, F64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +140,7 @@ def directed(nearest: F64Array, sign: F64Array, mode: str) -> F64Array:
     return np.where(sign > 0, np.nextafter(nearest, infinity), nearest)
 
 
-def _overflow_sign(nearest: F64Array, error: F64Array, finite: npt.NDArray[np.bool_]) -> F64Array:
+def _overflow_sign(nearest: F64Array, error: F64Array, finite: Bools) -> F64Array:
     """The error's sign where the nearest result overflowed from finite operands: exact lies towards zero."""
     lost = np.isinf(nearest) & finite
     return np.where(lost, -np.sign(nearest), np.where(np.isfinite(nearest), error, 0.0))
@@ -168,7 +166,7 @@ def _round_sum(x: F64Array, y: F64Array, fmt: Format, mode: str) -> Array:
     return narrow(to_odd(s, e), fmt, mode)
 
 
-def _native(result: npt.NDArray[np.floating], fmt: Format) -> Array:
+def _native(result: F64Array, fmt: Format) -> Array:
     """Words of an f32 or f64 result; f32 NaNs are canonical, f64 NaNs keep their payload."""
     if fmt.name == "f64":
         return result.view(np.uint64)
@@ -221,7 +219,7 @@ def _zero_sum(x: F64Array, y: F64Array, mode: str) -> F64Array:
     return np.where(np.signbit(x) | np.signbit(y), -0.0, s) if mode == "rm" else s
 
 
-def _middling(x: F64Array) -> npt.NDArray[np.bool_]:
+def _middling(x: F64Array) -> Bools:
     """Far enough from both ends of the exponent range that no error term over- or underflows."""
     size = np.abs(x)
     return (size > 2.0**-400) & (size < 2.0**400)
@@ -250,7 +248,7 @@ def _wide(
     nearest = np.array(nearest_of(x, y, z))
     result = directed(nearest, sign_of_error(x, y, z, nearest), mode)
     special = ~(np.isfinite(x) & np.isfinite(y)) | (x == 0) | (y == 0)
-    result = np.where(special, nearest, result)
+    result = np.asarray(np.where(special, nearest, result))
     for lane in np.flatnonzero(~special & ~(_middling(x) & _middling(y) & _middling(nearest))):
         result[lane] = nearest_double(exact_of(x[lane], y[lane], z[lane]), mode)
     return result.view(np.uint64)

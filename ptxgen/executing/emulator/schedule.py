@@ -92,32 +92,24 @@ def _run_group(
         m.instructions += size
         if not m.steps & 255:
             _limits(m, step_limit, deadline, seconds, lanes)
-        some: Lanes | None = lanes
-        if step.guard is not None:
-            if step.guard in step.unproven:
-                _check_written(m, program, step.guard, lanes)
-            chosen = m.registers[step.guard][lanes]
-            some = select(lanes, ~chosen if step.negated else chosen)
-            if some is None:
-                counter += 1
-                continue
-        if step.unproven:
-            for slot in step.unproven:
-                if slot != step.guard:
-                    _check_written(m, program, slot, some)
+        some = lanes if step.guard is None else _guarded(m, program, step, lanes)
+        if some is None:
+            counter += 1
+            continue
+        for slot in step.unproven:
+            if slot != step.guard:
+                _check_written(m, program, slot, some)
         if step.action == "plain":
             assert step.run is not None
             step.run(m, some)
-            if step.tracked:
-                for slot in step.tracked:
-                    m.written[slot][some] = True
+            for slot in step.tracked:
+                m.written[slot][some] = True
             if step.atomic:
                 m.touched_atomic = True
             counter += 1
             continue
         if some is not lanes:
-            rest = _rest(lanes, some)
-            barriers.ready(m, counter + 1, rest)
+            barriers.ready(m, counter + 1, _rest(lanes, some))
         if step.action == "jump":
             if some is lanes and (step.target > counter or not (m.groups or m.parked or m.waiting)):
                 counter = step.target
@@ -150,6 +142,15 @@ def _run_group(
             return 0
         _exit(m, some)
         return 0
+
+
+def _guarded(m: Machine, program: Program, step: Step, lanes: Lanes) -> Lanes | None:
+    """The lanes whose guard lets the instruction happen."""
+    assert step.guard is not None
+    if step.guard in step.unproven:
+        _check_written(m, program, step.guard, lanes)
+    chosen = m.registers[step.guard][lanes]
+    return select(lanes, ~chosen if step.negated else chosen)
 
 
 def _check_written(m: Machine, program: Program, slot: int, lanes: Lanes) -> None:

@@ -15,7 +15,14 @@ from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS
 from ptxgen.executing.emulator.program import Run
-from ptxgen.executing.emulator.scope import LabelSymbol, RegisterSymbol, Scope, TargetsSymbol, Unsupported, VariableSymbol
+from ptxgen.executing.emulator.scope import (
+    LabelSymbol,
+    RegisterSymbol,
+    Scope,
+    TargetsSymbol,
+    Unsupported,
+    VariableSymbol,
+)
 from ptxgen.executing.emulator.values import (
     BITS,
     SIGNED,

@@ -30,7 +30,9 @@ def _ctaid(axis: int) -> Callable[[Machine], Array]:
     return read
 
 
-def _constant(value: Callable[[Machine], int], dtype: type[np.unsignedinteger] = np.uint32) -> Callable[[Machine], Array]:
+def _constant(
+    value: Callable[[Machine], int], dtype: type[np.uint32] | type[np.uint64] = np.uint32
+) -> Callable[[Machine], Array]:
     return lambda m: np.full(m.lanes, value(m), dtype)
 
 

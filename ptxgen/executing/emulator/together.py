@@ -27,7 +27,7 @@ def shuffle(site: Site) -> Step:
     mode = site.one_of("up", "down", "bfly", "idx")
     target = site.operands[0]
     first = target.first if isinstance(target, Pair) else target
-    value, b, c = (site.bits(operand, t) for operand, t in zip(site.operands[1:4], ("b32", "u32", "u32"), strict=True))
+    value, b, c = (site.bits(operand, "b32") for operand in site.operands[1:4])
     mask = _mask(site, site.operands[4] if len(site.operands) > 4 else None)
     put = site.put(first, "b32")
     put_flag = site.put(target.second, "pred") if isinstance(target, Pair) else None

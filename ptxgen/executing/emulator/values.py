@@ -7,14 +7,17 @@ the type they name. One array holds one register of every lane.
 from __future__ import annotations
 
 import struct
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ptxgen.ptx.tree import Immediate
 
-Array = npt.NDArray[np.generic]
-Bools = npt.NDArray[np.bool_]
+#: NumPy arrays of one value per lane. NumPy's generic parameters cannot say "of the dtype of that other operand",
+#: so these names only document: words or numbers of an instruction's type, and truth values.
+Array: TypeAlias = Any
+Bools: TypeAlias = Any
+F64Array: TypeAlias = Any
 
 UNSIGNED: dict[int, np.dtype[np.generic]] = {
     8: np.dtype(np.uint8), 16: np.dtype(np.uint16), 32: np.dtype(np.uint32), 64: np.dtype(np.uint64),

@@ -6,16 +6,15 @@ warp is not full.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ptxgen.executing.emulator.lanes import Lanes, select
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.values import Array, Bools
 
-Words = npt.NDArray[np.uint32]
+Words: TypeAlias = Any
 _PLACES = np.arange(32, dtype=np.uint32)
 _ONES = (np.uint32(1) << _PLACES).astype(np.uint32)
 
