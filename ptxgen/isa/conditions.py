@@ -23,11 +23,8 @@ class Term:
     negated: bool = False
 
     def holds(self, slots: Mapping[str, str]) -> bool:
-        if self.slot:
-            found = slots.get(self.slot, "") in self.values
-        else:
-            found = not self.values.isdisjoint(slots.values())
-        return found != self.negated
+        looked_at = {slots.get(self.slot, "")} if self.slot else slots.values()
+        return self.values.isdisjoint(looked_at) == self.negated
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,15 @@ class Report:
     rejected: tuple[tuple[Probe, str], ...]
 
 
+def newest_version(table: Table, assemble: Assemble) -> Version:
+    """The newest PTX version that the assembler takes."""
+    target = next(target for target in table.targets.values() if target.number == OLDEST)
+    for version in reversed(table.versions):
+        if assemble(module([], target.name, version)[0], target.name) is None:
+            return version
+    return table.versions[0]
+
+
 def probe_target(table: Table, expansion: Expansion, newest: Version | None = None) -> tuple[Target, Version] | None:
     """The least target and version where the expansion exists; None where there is none up to `newest`."""
     for target in sorted(table.targets.values(), key=lambda t: (t.number, t.variant)):

@@ -1,4 +1,4 @@
-"""Reads the data files under `isa/` into rows and values, and refuses what is not right, with file, line and entry."""
+"""Reads the data files under `isa/` into rows, and refuses what is not right, with file, line and entry."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ def read_folder(folder: Path) -> Data:
     for name in rows.keys() - about.keys():
         first = rows[name][0].form
         raise TableError(f"{name!r} has no line in [about]", where=f"{first.file}:{first.line}")
-    instructions = {
-        name: Instruction(name, found[0].form.chapter, tuple(r.form for r in found), about[name], found[0].form.section)
-        for name, found in rows.items()
-    }
+    instructions = {}
+    for name, found in rows.items():
+        first = found[0].form
+        forms = tuple(row.form for row in found)
+        instructions[name] = Instruction(name, first.chapter, forms, about[name], first.section)
     return Data(_hash(folder), surroundings, {n: tuple(found) for n, found in rows.items()}, instructions)
 
 
@@ -135,7 +136,7 @@ def _read_row(
         slot = slot_of(element, values, types, spaces, index == last_type)
         for value in slot.values:
             if value not in known:
-                raise ValueError(f"unknown slot or modifier {'.' + value!r}: give its values, or name it in modifiers.toml")
+                raise ValueError(f"unknown slot or modifier '.{value}': say its values or add it to modifiers.toml")
         if any(other.name == slot.name for other in slots):
             raise ValueError(f"two slots are called {slot.name!r}")
         slots.append(slot)
@@ -197,10 +198,10 @@ def _check_conditions(row: Row) -> None:
     for condition in conditions:
         for term in condition.terms:
             if term.slot and term.slot not in names:
-                raise ValueError(f"the condition {condition.text!r} speaks of {term.slot!r}, which is no slot here")
+                raise ValueError(f"the condition {condition.text!r} speaks of {term.slot!r}, no slot here")
             wrong = term.values - {""} - (names[term.slot] if term.slot else row.every_value)
             if wrong:
-                raise ValueError(f"the condition {condition.text!r} speaks of {min(wrong)!r}, which cannot be chosen here")
+                raise ValueError(f"the condition {condition.text!r} speaks of {min(wrong)!r}, no value here")
 
 
 def _check_first(row: Row) -> None:

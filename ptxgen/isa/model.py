@@ -18,6 +18,9 @@ Kind = Literal[
 ]
 
 
+TypeKind = Literal["signed", "unsigned", "float", "bits", "predicate", "packed", "opaque"]
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -137,7 +140,7 @@ class SpecialRegister:
 class Type:
     name: str
     bits: int
-    kind: Literal["signed", "unsigned", "float", "bits", "predicate", "packed", "opaque"]
+    kind: TypeKind
     availability: Availability
     register: bool = True        # may be declared as `.reg`
 

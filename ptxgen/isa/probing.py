@@ -9,7 +9,9 @@ from ptxgen.isa.model import Expansion, Kind, Operand, Type, Version
 
 #: Kinds that are varied one by one; the others go with the instruction as a whole.
 VARIED: tuple[Kind, ...] = ("reg", "imm", "special", "symbol", "sink", "pred", "not-pred", "address", "vector")
-_USUAL: tuple[Kind, ...] = ("pred", "reg", "address", "vector", "imm", "pair", "arguments", "label", "function", "targets")
+_USUAL: tuple[Kind, ...] = (
+    "pred", "reg", "address", "vector", "imm", "pair", "arguments", "label", "function", "targets",
+)  # fmt: skip
 #: They end the thread or leave the line of statements: guarded, so that what follows stays reachable.
 _TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap", "brkpt"})
 _HEAD = """\

@@ -208,10 +208,7 @@ _Terms = tuple[tuple[tuple[int, ...], frozenset[str], bool], ...]
 
 
 def _holds(terms: _Terms, choice: Sequence[str]) -> bool:
-    for indices, values, negated in terms:
-        if any(choice[index] in values for index in indices) == negated:
-            return False
-    return True
+    return all(any(choice[i] in values for i in indices) != negated for indices, values, negated in terms)
 
 
 def _names(patterns: Sequence[OperandPattern]) -> frozenset[str]:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast, get_args
 
 from ptxgen.isa.conditions import parse_availability
-from ptxgen.isa.model import Availability, RegisterClass, SpecialRegister, Target, Type, Version
+from ptxgen.isa.model import Availability, RegisterClass, SpecialRegister, Target, Type, TypeKind, Version
 from ptxgen.isa.problems import TableError
 
 
@@ -83,10 +83,12 @@ def _types(table: dict[str, Any]) -> Mapping[str, Type]:
     """`name = "bits kind since [noreg]"`."""
     found = {}
     for kind, entries in table.items():
+        if kind not in get_args(TypeKind):
+            raise ValueError(f"{kind!r} is no kind of type")
         for name, text in entries.items():
             bits, _, rest = text.partition(" ")
             register = not rest.endswith(" noreg")
-            found[name] = Type(name, int(bits), kind, parse_availability(rest.removesuffix(" noreg")), register)
+            found[name] = Type(name, int(bits), cast(TypeKind, kind), parse_availability(rest.removesuffix(" noreg")), register)
     return MappingProxyType(found)
 
 

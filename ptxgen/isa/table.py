@@ -13,6 +13,7 @@ from ptxgen.errors import UsageError
 from ptxgen.isa import matching, profiles
 from ptxgen.isa.loading import Data, read_folder
 from ptxgen.isa.model import (
+    Availability,
     Expansion,
     Instruction,
     Kind,
@@ -26,6 +27,7 @@ from ptxgen.isa.model import (
 )
 from ptxgen.isa.problems import TableError
 from ptxgen.isa.registers import accepts
+from ptxgen.isa.rows import Row
 from ptxgen.isa.surroundings import Space
 
 
@@ -137,6 +139,13 @@ class Table:
                         )
         return tuple(found.values())
 
+    def rows(self, opcode: str) -> tuple[Row, ...]:
+        """The rows of an instruction, or those that an opcode, or the beginning of one, can belong to."""
+        name, *modifiers = opcode.split(".")
+        found = self.data.rows.get(name, ())
+        whole = tuple(row for row in found if row.assign(modifiers) is not None)
+        return whole or tuple(row for row in found if row.every_value.issuperset(modifiers))
+
     def candidates(self, opcode: str) -> tuple[Expansion, ...]:
         """Every expansion with this opcode, modifiers in any order."""
         if opcode not in self._candidates:
@@ -169,6 +178,17 @@ class Table:
     def unavailable(self, expansion: Expansion, arch: str, ptx: Version | str | None = None) -> str | None:
         """None, or the reason why this target and version do not allow it. `ptx` None: the target's lowest."""
         return profiles.unavailable(expansion.availability, self.target(arch), self._version(arch, ptx))
+
+    def exists(self, availability: Availability, arch: str | None, ptx: Version | None) -> bool:
+        """Is it there for this target, this version or both? None: for some."""
+        if arch is not None:
+            return profiles.unavailable(availability, self.target(arch), ptx or self.versions[-1]) is None
+        targets = [target for target in self.targets.values() if ptx is None or target.ptx <= ptx]
+        version = ptx or self.versions[-1]
+        if availability.removed_ptx is not None and ptx is None:
+            version = availability.ptx
+            targets = [target for target in targets if target.ptx <= version]
+        return any(profiles.unavailable(availability, target, version) is None for target in targets)
 
     def offered(self) -> tuple[Expansion, ...]:
         """Everything the profile selects, whatever the target. Raises TableError for a pattern without effect."""
