@@ -31,13 +31,13 @@ Number = int | float
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One way in which a kernel is wrong. `check` is "wrong-value", "never-written", "unstable",
-    "input-modified", "signature" or the kind of an executor's fault. `index` locates the element in the
-    output's shape. `inputs` holds scalars, and the first elements of small arrays."""
+    "input-modified", "signature" or the kind of an executor's fault. `index` locates the element: a number, or
+    a tuple where the output has several dimensions. `inputs` holds scalars and small arrays."""
 
     check: str
     sizes: Mapping[str, int]
     output: str | None
-    index: tuple[int, ...] | None
+    index: int | tuple[int, ...] | None
     expected: Number | None
     actual: Number | None
     message: str
@@ -209,11 +209,12 @@ def _failure(
     if place and sizes:
         message += f", at {sizes}"
     shown: dict[str, Any] = {name: value for name, value in inputs.scalars.items() if name not in inputs.sizes}
+    at = index[0] if index is not None and len(index) == 1 else index
     return Failure(
         check,
         inputs.sizes,
         output,
-        index,
+        at,
         expected,
         actual,
         message,
@@ -246,9 +247,6 @@ def _index_text(index: tuple[int, ...]) -> str:
 
 
 def _number(value: Number) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.9g}" if value != int_or_nan(value) else f"{value:.1f}"
-
-
-def int_or_nan(value: float) -> float:
-    """The whole number that a float is, else NaN, which equals nothing."""
-    return value if math.isfinite(value) and value == int(value) and abs(value) < 1e9 else math.nan
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.1f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.9g}"
