@@ -28,10 +28,15 @@ def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> 
         return False
     if "bits" in (wanted.kind, given.kind):
         return True
-    return wanted.kind in _INTEGERS and given.kind in _INTEGERS
+    return wanted.kind in _INTEGERS and _is_integer(given)
 
 
 def _agree(wanted: Type, given: Type) -> bool:
     if wanted.name == given.name or "bits" in (wanted.kind, given.kind):
         return wanted.kind != "opaque" or wanted.name == given.name
-    return wanted.kind in _INTEGERS and given.kind in _INTEGERS
+    return wanted.kind in _INTEGERS and _is_integer(given)
+
+
+def _is_integer(given: Type) -> bool:
+    """Registers of type f16x2 count as bits where integers are wanted, though not where other packed types are."""
+    return given.kind in _INTEGERS or given.name == "f16x2"
