@@ -35,7 +35,8 @@ _FLOAT = (
 _LABEL = re.compile(rf"{_WS}((?:[A-Za-z][A-Za-z0-9_$]*|[_%$][A-Za-z0-9_$]+){_WS}:(?!:))\s*", re.ASCII)
 _HEAD = re.compile(
     rf"{_WS}(?:(@){_WS}(!?){_WS}({_NAME}){_WS})?"
-    rf"([A-Za-z_][A-Za-z0-9_$]*(?:[ \t]*\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*){_WS}",
+    r"([A-Za-z_][A-Za-z0-9_$]*(?:(?:\.[A-Za-z0-9_]|[ \t]+\.[A-Za-z])[A-Za-z0-9_]*(?:::[A-Za-z0-9_]+)*)*)"
+    rf"{_WS}",
     re.ASCII,
 )
 _NAMED = re.compile(rf"({_NAME}){_WS}(?:\|{_WS}({_NAME}){_WS})?")

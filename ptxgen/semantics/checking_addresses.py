@@ -34,6 +34,8 @@ def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Sc
                 "put the address into a register",
             )
         return
+    if address.base.text == "_":
+        context.findings.error(address.base.span, "address-base", "_ is no address")
     found = meaning(address.base.text, scope.lookup)
     if found is None:
         return

@@ -82,13 +82,18 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
 
 
 def _check_order(instruction: Instruction, findings: Findings) -> None:
-    """Assemblers take modifiers in any order, but for the half of a product that is kept."""
+    """Assemblers take modifiers in any order, but for two pairs that they read as one word."""
     name, *modifiers = instruction.opcode.split(".")
-    if name in _HALVED and set(modifiers[1:]) & {"lo", "hi", "wide"}:
-        half = next(m for m in modifiers if m in ("lo", "hi", "wide"))
+    if name in _HALVED and (halves := set(modifiers[1:]) & {"lo", "hi", "wide"}):
+        half = halves.pop()
         rest = [m for m in modifiers if m != half]
         findings.error(_opcode_span(instruction), "modifier-order", f".{half} must follow {name} directly",
                        f"write {'.'.join([name, half, *rest])}")
+    if name == "cvta" and "to" in modifiers:
+        after = modifiers[modifiers.index("to") + 1 :]
+        if not after or after[0].partition("::")[0] not in ("global", "shared", "local", "const", "param"):
+            findings.error(_opcode_span(instruction), "modifier-order", "a state space must follow .to directly",
+                           "write cvta.to.global.u64")
 
 
 def _unknown(instruction: Instruction, context: Context) -> None:
