@@ -12,6 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+# A thread of llama.cpp that waits for the others spins for milliseconds by default; on a machine that does
+# anything else besides, that takes the very core the others need, and a token takes seconds. Read at loading.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import llama_cpp
 import numpy as np
 import numpy.typing as npt
