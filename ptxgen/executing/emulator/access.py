@@ -94,7 +94,7 @@ def _named_space(m: Machine, region: Region, address: int, window: str) -> str:
     return ""
 
 
-def _granules(region: Region, offset: Offsets, width: int) -> npt.NDArray[np.int64]:
+def _granules(region: Region, offset: Offsets, width: int) -> Offsets:
     place = offset >> region.shift
     parts = width >> region.shift
     if parts <= 1:

@@ -237,7 +237,7 @@ def minimum_maximum(site: Site) -> Run:
         def whole(a: Any, b: Any) -> Any:
             return np.maximum(function(a, b), a.dtype.type(0))
     else:
-        whole = function  # type: ignore[assignment]
+        whole = function
     if is_packed(site.type):
         return _packed_integers(site, whole)
     return site.simple(whole, site.type, *_integer_sources(site))

@@ -246,9 +246,10 @@ def _wide(
     """A directed f64 operation: nearest result and error sign where that is safe, fractions elsewhere."""
     x, y, z = (np.atleast_1d(v) for v in np.broadcast_arrays(x, y, y if z is None else z))
     nearest = np.array(nearest_of(x, y, z))
-    result = directed(nearest, sign_of_error(x, y, z, nearest), mode)
+    moved = directed(nearest, sign_of_error(x, y, z, nearest), mode)
     special = ~(np.isfinite(x) & np.isfinite(y)) | (x == 0) | (y == 0)
-    result = np.asarray(np.where(special, nearest, result))
+    result = np.array(moved)
+    result[special] = nearest[special]
     for lane in np.flatnonzero(~special & ~(_middling(x) & _middling(y) & _middling(nearest))):
         result[lane] = nearest_double(exact_of(x[lane], y[lane], z[lane]), mode)
     return result.view(np.uint64)
