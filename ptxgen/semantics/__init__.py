@@ -1,0 +1,20 @@
+"""The abstract state of a kernel: what a statement does to it, and which statements it allows."""
+
+from ptxgen.semantics.allowing import allowed
+from ptxgen.semantics.closing import NoWayHome, Plan, plan_closing
+from ptxgen.semantics.contract import Contract, Level, contract_of
+from ptxgen.semantics.state import State
+from ptxgen.semantics.stepping import Violation, step
+
+__all__ = [
+    "Contract",
+    "Level",
+    "NoWayHome",
+    "Plan",
+    "State",
+    "Violation",
+    "allowed",
+    "contract_of",
+    "plan_closing",
+    "step",
+]

@@ -1,0 +1,37 @@
+"""Choosing a token among the allowed ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Sampler:
+    """Temperature and nucleus (top-p) sampling with a seeded generator; temperature 0 is greedy."""
+
+    def __init__(self, temperature: float, top_p: float, seed: int) -> None:
+        self.temperature = temperature
+        self.top_p = top_p
+        self._generator = np.random.default_rng(seed)
+
+    def choose(self, logits: npt.NDArray[np.float32], ids: npt.NDArray[np.int64] | None) -> int:
+        """One of `ids` (None: any) by its logit among them. Ties go to the lowest id when greedy."""
+        scores = (logits if ids is None else logits[ids]).astype(np.float64)
+        if self.temperature <= 0:
+            position = int(np.argmax(scores))
+            return position if ids is None else int(ids[position])
+        scores = (scores - scores.max()) / self.temperature
+        weights = np.exp(scores)
+        weights /= weights.sum()
+        if self.top_p < 1:
+            order = np.argsort(-weights, kind="stable")
+            ahead = np.cumsum(weights[order]) - weights[order]
+            order = order[ahead < self.top_p]
+            position = int(order[self._draw(weights[order])])
+        else:
+            position = self._draw(weights)
+        return position if ids is None else int(ids[position])
+
+    def _draw(self, weights: npt.NDArray[np.float64]) -> int:
+        cumulated = np.cumsum(weights)
+        return int(min(np.searchsorted(cumulated, self._generator.random() * cumulated[-1], side="right"), len(weights) - 1))
