@@ -83,10 +83,14 @@ def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequ
     for modifier in modifiers:
         if modifier not in every:
             return Mismatch("bad-modifier", f"{name} has no modifier .{modifier}", hint, None, near)
+    for modifier in modifiers:
+        if modifier not in row.every_value:
+            rest = ".".join([name, *(m for m in modifiers if m != modifier)])
+            return Mismatch("bad-modifier", f".{modifier} does not go with {rest}", hint, None, near)
     missing = _missing(row, modifiers)
     if missing is not None:
         if _ROUNDING & set(missing.values):
-            roundings = [m for r in rows[name] if _distance(r, modifiers) == (0, 1) and (m := _missing(r, modifiers))]
+            roundings = [m for r in rows[name] if _distance(r, modifiers) == (0, 1, 0) and (m := _missing(r, modifiers))]
             listed = _listed([value for slot in roundings or [missing] for value in slot.values])
             rounded = f"{opcode} needs a rounding modifier: one of {listed}"
             return Mismatch("missing-rounding", rounded, hint, None, near)
@@ -94,10 +98,6 @@ def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequ
         if missing.values == row.form.types or missing.name in ("type", "size") or missing.name.endswith("type"):
             return Mismatch("missing-type", f"{opcode} needs a type: one of {listed}", hint, None, near)
         return Mismatch("missing-modifier", f"{opcode} needs one of {listed}", hint, None, near)
-    for modifier in modifiers:
-        if modifier not in row.every_value:
-            what = f".{modifier} does not go with {'.'.join([name, *(m for m in modifiers if m != modifier)])}"
-            return Mismatch("bad-modifier", what, hint, None, near)
     return Mismatch("bad-modifier", f"{opcode}: these modifiers do not go together", hint, None, near)
 
 
@@ -105,10 +105,10 @@ def _listed(values: Sequence[str]) -> str:
     return " ".join(f".{value}" for value in dict.fromkeys(values))
 
 
-def _distance(row: Row, modifiers: Sequence[str]) -> tuple[int, int]:
-    """Unknown modifiers first, then slots that stay empty though they must not."""
-    unknown = sum(1 for modifier in modifiers if modifier not in row.every_value)
-    return unknown, _unfilled(row, modifiers)
+def _distance(row: Row, modifiers: Sequence[str]) -> tuple[int, int, int]:
+    """Unknown modifiers first, then slots that stay empty though they must not; a wrong type weighs most."""
+    unknown = [modifier for modifier in modifiers if modifier not in row.every_value]
+    return len(unknown), _unfilled(row, modifiers), sum(1 for word in unknown if word in row.resolver.types)
 
 
 def _unfilled(row: Row, modifiers: Sequence[str]) -> int:

@@ -88,7 +88,8 @@ def _types(table: dict[str, Any]) -> Mapping[str, Type]:
         for name, text in entries.items():
             bits, _, rest = text.partition(" ")
             register = not rest.endswith(" noreg")
-            found[name] = Type(name, int(bits), cast(TypeKind, kind), parse_availability(rest.removesuffix(" noreg")), register)
+            since = parse_availability(rest.removesuffix(" noreg"))
+            found[name] = Type(name, int(bits), cast(TypeKind, kind), since, register)
     return MappingProxyType(found)
 
 

@@ -1,0 +1,143 @@
+"""A bad table is refused, with the file, the line and the entry."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ptxgen.data import data_folder
+from ptxgen.isa import TableError, check_table, load_table
+from ptxgen.isa.loading import read_folder
+from ptxgen.isa.table import Table
+
+CHAPTER = """\
+chapter = "Tests"
+section = "tests"
+
+[sets]
+float = ".f32 .f64"
+
+[about]
+fma = "Test."
+
+[[form]]
+syntax = "fma.rnd{.ftz}.type d, a, b, c"
+rnd = ".rn .rz"
+type = "float"
+since = "1.0"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The shipped surroundings with a chapter of our own."""
+    copy = tmp_path / "isa"
+    shutil.copytree(data_folder("isa"), copy, ignore=shutil.ignore_patterns("instructions"))
+    (copy / "instructions").mkdir()
+    profile = 'special_registers = []\n[[group]]\ntitle = "t"\nopcodes = ["fma.rn.f32"]\n'
+    (copy / "profile.toml").write_text(profile)
+    write(copy, CHAPTER)
+    return copy
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "instructions" / "tests.toml").write_text(text)
+
+
+def test_the_small_table_is_good(folder):
+    table = Table(read_folder(folder))
+    assert check_table(table) == 2 * 2 * 2
+    assert [form.line for form in table.instructions["fma"].forms] == [10]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('since = "1.0"', "", "needs `syntax` and `since`"),
+        ('since = "1.0"', 'since = "soon"', "soon"),
+        ('since = "1.0"', 'since = "1.0"\nneedz = {}', "'needz' is no key"),
+        ('rnd = ".rn .rz"\n', "", "unknown slot or modifier '.rnd'"),
+        ('rnd = ".rn .rz"', 'rnd = ".rn .rzz"', "'.rzz'"),
+        ('rnd = ".rn .rz"', 'rnd = ".rn .rn"', "twice"),
+        ('type = "float"', 'type = "double"', "neither a value like `.f32` nor a set"),
+        ("d, a, b, c", "d, a, b, z", "'z' needs a note"),
+        ("d, a, b, c", "d, a, b, [c", "brackets"),
+        ('since = "1.0"', 'since = "1.0"\noperands = { x = "f32" }', "a note for 'x'"),
+        ('since = "1.0"', 'since = "1.0"\noperands = { c = "f33" }', "'f33'"),
+        ('since = "1.0"', 'since = "1.0"\noperands = { c = "f32 0..." }', "means nothing"),
+        ('since = "1.0"', 'since = "1.0"\nneeds = { ".f16" = "4.2 sm_53" }', "'f16', no value here"),
+        ('since = "1.0"', 'since = "1.0"\nnever = ["round=.rn"]', "'round', no slot here"),
+        ('since = "1.0"', 'since = "1.0"\nnever = [".f32|.f64"]', "leaves nothing"),
+    ],
+)
+def test_bad_forms_are_refused_where_they_stand(folder, before, after, said):
+    assert before in CHAPTER
+    write(folder, CHAPTER.replace(before, after))
+    with pytest.raises(TableError, match=re.escape(said)) as caught:
+        read_folder(folder)
+    assert caught.value.where.endswith("tests.toml:10")
+
+
+def test_said_twice(folder):
+    form = CHAPTER[CHAPTER.index("[[form]]") :]
+    write(folder, CHAPTER + "\n" + form)
+    with pytest.raises(TableError, match="twice") as caught:
+        read_folder(folder)
+    assert caught.value.where.endswith("tests.toml:16")
+
+
+def test_overlapping_forms(folder):
+    overlap = '\n[[form]]\nsyntax = "fma{.ftz}.rnd.f32 d, a, b, c"\nrnd = ".rz .rm"\nsince = "1.0"\n'
+    write(folder, CHAPTER + overlap)
+    table = Table(read_folder(folder))
+    with pytest.raises(TableError, match=r"two forms give fma\.rz\.f32|two forms give fma\.ftz\.rz") as caught:
+        check_table(table)
+    assert caught.value.where == "isa/instructions/tests.toml:16"
+    assert "tests.toml:10" in caught.value.why
+
+
+def test_profile_patterns_must_reach_something(folder):
+    profile = folder / "profile.toml"
+    profile.write_text(profile.read_text().replace("fma.rn.f32", "fma.{rn,rp}.f32"))
+    with pytest.raises(TableError, match=r"'fma\.rp\.f32' selects nothing"):
+        Table(read_folder(folder)).offered()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("types.toml", '[bits]\nb8 = "eight 1.0"\n'),
+        ("types.toml", '[sorts]\nb8 = "8 1.0"\n'),
+        ("targets.toml", '[targets]\nsm_80 = "seven"\n'),
+        ("profile.toml", "special_registers = []\n"),
+        ("words.toml", "no toml"),
+    ],
+)
+def test_bad_surroundings(folder, name, text):
+    (folder / name).write_text(text)
+    with pytest.raises(TableError) as caught:
+        read_folder(folder)
+    assert name in caught.value.where
+
+
+def test_unknown_keys_and_missing_summaries(folder):
+    write(folder, CHAPTER + '\n[abuot]\nfma = "x"\n')
+    with pytest.raises(TableError, match="abuot"):
+        read_folder(folder)
+    write(folder, CHAPTER.replace('fma = "Test."', 'fna = "Test."'))
+    with pytest.raises(TableError, match="'fna', which has no form"):
+        read_folder(folder)
+    write(folder, CHAPTER.replace('fma = "Test."', ""))
+    with pytest.raises(TableError, match="'fma' has no line"):
+        read_folder(folder)
+
+
+def test_the_hash_follows_the_data(folder):
+    before = read_folder(folder).version
+    assert before == read_folder(folder).version
+    write(folder, CHAPTER + "# a comment\n")
+    assert before != read_folder(folder).version
+    assert load_table().version != before

@@ -1,0 +1,215 @@
+"""The shipped table: known facts, and that its views agree."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptxgen.errors import UsageError
+from ptxgen.isa import Expansion, Mismatch, load_table
+from ptxgen.isa.conformance import covering
+
+TABLE = load_table()
+COVERING = covering(TABLE)
+REG, IMM, ADDRESS = frozenset({"reg"}), frozenset({"imm"}), frozenset({"address"})
+
+
+def test_every_expansion_is_found_by_its_own_opcode():
+    for expansion in COVERING:
+        found = TABLE.candidates(expansion.opcode)
+        assert any(f.operands == expansion.operands and f.form == expansion.form for f in found), expansion.opcode
+        shapes = [operand.kinds for operand in expansion.operands]
+        assert isinstance(TABLE.match(expansion.opcode, shapes), Expansion), expansion.opcode
+
+
+@given(st.data())
+def test_modifiers_may_stand_in_any_order_but_types_keep_theirs(data):
+    expansion = data.draw(st.sampled_from(COVERING))
+    name, *modifiers = expansion.opcode.split(".")
+    types = [word for word in modifiers if word in TABLE.types]
+    shuffled = data.draw(st.permutations(modifiers))
+    queue = iter(types)
+    written = ".".join([name, *(next(queue) if word in TABLE.types else word for word in shuffled)])
+    assert expansion.opcode in {found.opcode for found in TABLE.candidates(written)}
+
+
+def test_the_order_of_types_matters():
+    assert isinstance(TABLE.match("cvt.f64.f32"), Expansion)
+    assert isinstance(TABLE.match("cvt.f32.f64"), Mismatch)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "shapes", "code", "said"),
+    [
+        ("exp.f32", None, "unknown-opcode", "exp"),
+        ("sqrt.f32", None, "missing-rounding", ".rn"),
+        ("fma.f32", None, "missing-rounding", ".rn"),
+        ("div.f32", None, "missing-rounding", ".approx"),
+        ("cvt.s32.f32", None, "missing-rounding", ".rzi"),
+        ("mul.s32", None, "missing-modifier", ".lo"),
+        ("add", None, "missing-type", ".u32"),
+        ("and.s32", None, "bad-modifier", ".s32"),
+        ("add.b32", None, "bad-modifier", ".b32"),
+        ("add.rn.s32", None, "bad-modifier", ".rn"),
+        ("setp.lo.s32", None, "bad-modifier", "setp"),
+        ("cvt.rn.f64.f32", None, "bad-modifier", "cvt"),
+        ("add.f32", [REG, REG], "operand-count", "3 operands"),
+        ("ld.global.f32", [REG, REG], "operand-kind", "operand 2"),
+        ("add.f32", [IMM, REG, REG], "operand-kind", "operand 1"),
+    ],
+)
+def test_mismatches_say_what_is_missing(opcode, shapes, code, said):
+    found = TABLE.match(opcode, shapes)
+    assert isinstance(found, Mismatch)
+    assert found.code == code
+    assert said in found.message + found.hint
+
+
+def test_nearest_names():
+    assert TABLE.nearest("exp")[0] == "ex2"
+    assert "fma.rn.f32" in TABLE.nearest("fma.f32")
+    assert "ld.global.f32" in TABLE.nearest("ld.global.f33")
+    for expansion in COVERING[::7]:
+        for near in TABLE.nearest(expansion.opcode[:-1]):
+            assert TABLE.candidates(near) or near in TABLE.instructions
+
+
+def operand(opcode, index, count=None):
+    found = [e for e in TABLE.candidates(opcode) if count is None or len(e.operands) == count]
+    return found[0].operands[index]
+
+
+def test_operands_that_break_the_convention():
+    assert operand("mul.wide.u32", 0).type == "u64"
+    assert operand("mul.wide.u32", 1).type == "u32"
+    assert operand("mad.wide.s16", 3).type == "s32"
+    assert operand("shl.b64", 2).type == "u32"
+    assert operand("popc.b64", 0).type == "u32"
+    assert operand("cvt.rn.f16.f32", 0).type == "f16"
+    assert operand("cvt.rn.f16.f32", 1).type == "f32"
+    assert operand("setp.lt.and.f32", 3).kinds == {"pred", "not-pred"}
+    assert operand("ld.global.v4.f32", 0).kinds == {"vector"}
+    assert operand("ld.global.v4.f32", 0).vector == 4
+    assert operand("ld.shared.u8", 0).wider
+    assert operand("ld.shared.u8", 1).space == "shared"
+    assert operand("ld.u8", 1).space == ""
+    assert operand("st.global.f32", 0).access == "write"
+    assert operand("atom.global.add.u32", 1).access == "update"
+    assert "imm" not in operand("add.f16", 1).kinds
+    assert {"special", "symbol"} <= operand("mov.u32", 1).kinds
+    assert (operand("lop3.b32", 4).low, operand("lop3.b32", 4).high) == (0, 255)
+    assert operand("bar.sync", 0, 1).high == 15
+    assert [len(e.operands) for e in TABLE.candidates("bar.sync")] == [1, 2]
+
+
+def test_commutative_where_true():
+    assert all(TABLE.candidates(op)[0].commutative for op in ("add.f32", "mul.wide.u32", "fma.rn.f64", "and.b32"))
+    assert not any(TABLE.candidates(op)[0].commutative for op in ("sub.f32", "shl.b32", "div.rn.f32", "selp.f32"))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "arch", "ptx", "reason"),
+    [
+        ("add.f32", "sm_80", "7.0", None),
+        ("add.bf16", "sm_80", "8.0", "needs sm_90 or newer"),
+        ("add.bf16", "sm_90", "7.8", None),
+        ("tanh.approx.f32", "sm_75", "6.5", "needs PTX 7.0 or newer"),
+        ("ld.global.v8.f32", "sm_90", "8.8", "needs sm_100 or newer"),
+        ("ld.global.v8.f32", "sm_100", "8.8", None),
+        ("ld.global.v4.f32", "sm_80", "7.0", None),
+        ("shfl.down.b32", "sm_75", "6.4", "was removed in PTX 6.4 for sm_70 and newer"),
+        ("shfl.down.b32", "sm_75", "6.3", None),
+        ("add.f32", "sm_90", "7.0", "sm_90 needs PTX 7.8 or newer"),
+        ("redux.sync.min.f32", "sm_100", "8.8", "needs sm_100a or sm_100f"),
+        ("redux.sync.min.f32", "sm_100a", "8.6", None),
+        ("redux.sync.min.f32", "sm_103f", "8.8", None),
+        ("redux.sync.min.f32", "sm_120f", "8.8", "needs sm_100a or sm_100f"),
+        ("setmaxnreg.inc.sync.aligned.u32", "sm_90", "8.0", "needs sm_90a or sm_100f or sm_110f or sm_120f"),
+        ("setmaxnreg.inc.sync.aligned.u32", "sm_121a", "8.8", None),
+    ],
+)
+def test_availability(opcode, arch, ptx, reason):
+    expansion = TABLE.match(opcode)
+    assert isinstance(expansion, Expansion)
+    assert TABLE.unavailable(expansion, arch, ptx) == reason
+
+
+def test_targets():
+    assert str(TABLE.lowest_ptx("sm_80")) == "7.0"
+    assert TABLE.target("sm_90a").variant == "a"
+    with pytest.raises(UsageError) as caught:
+        TABLE.target("sm_9")
+    assert "sm_90" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("opcode", "index", "register", "allowed"),
+    [
+        ("add.f32", 1, "b32", True),
+        ("add.f32", 1, "u32", False),
+        ("add.u32", 1, "f32", False),
+        ("add.s32", 1, "u32", True),
+        ("and.b32", 1, "f32", True),
+        ("mov.f32", 0, "b32", True),
+        ("add.f16", 1, "b16", True),
+        ("add.f16", 1, "f16", True),
+        ("add.f16", 1, "u16", False),
+        ("add.bf16", 1, "f16", False),
+        ("add.f16x2", 1, "b32", True),
+        ("add.f16x2", 1, "u32", False),
+        ("shl.b64", 2, "b32", True),
+        ("shl.b64", 2, "b64", False),
+        ("ld.global.f32", 0, "b64", True),
+        ("ld.global.f32", 0, "f64", False),
+        ("ld.global.f32", 0, "u64", False),
+        ("ld.global.u8", 0, "b32", True),
+        ("ld.global.u8", 0, "f32", False),
+        ("ld.global.b16", 0, "f32", True),
+        ("ld.global.u32", 0, "b16", False),
+        ("cvt.f32.f16", 1, "b32", True),
+        ("cvt.f32.bf16", 1, "b32", False),
+        ("setp.eq.s32", 0, "pred", True),
+        ("setp.eq.s32", 0, "b32", False),
+        ("popc.b64", 0, "b64", False),
+    ],
+)
+def test_which_registers_may_stand_where(opcode, index, register, allowed):
+    """Each was put before ptxas."""
+    assert TABLE.accepts(operand(opcode, index), register) is allowed
+
+
+def test_special_registers():
+    registers = TABLE.special_registers
+    assert registers["%tid.x"].type == "u32"
+    assert registers["%clock64"].type == "u64"
+    assert registers["%is_explicit_cluster"].type == "pred"
+    assert {"%envreg31", "%pm7_64", "%lanemask_lt", "%reserved_smem_offset_1"} <= registers.keys()
+    assert set(TABLE.profile_registers) <= registers.keys()
+
+
+def test_register_classes():
+    classes = TABLE.register_classes
+    assert [(c.type, c.prefix, c.default) for c in classes.values()] == [
+        ("pred", "%p", 16), ("b16", "%rs", 32), ("b32", "%r", 64), ("f32", "%f", 64), ("b64", "%rd", 64),
+        ("f64", "%fd", 32),
+    ]  # fmt: skip
+
+
+def test_profile():
+    offered = TABLE.offered()
+    assert 250 <= len({expansion.opcode for expansion in offered}) <= 700
+    for arch in ("sm_75", "sm_80", "sm_90", "sm_100"):
+        profile = TABLE.profile(arch)
+        assert set(map(id, profile)) <= set(map(id, offered))
+        assert all(TABLE.unavailable(expansion, arch, TABLE.lowest_ptx(arch)) is None for expansion in profile)
+    opcodes = {expansion.opcode for expansion in TABLE.profile("sm_80")}
+    assert {"ld.global.f32", "mad.lo.s32", "setp.ge.u32", "ex2.approx.f32", "bar.sync", "ret"} <= opcodes
+    assert "add.bf16" not in opcodes
+    assert not any("volatile" in opcode for opcode in opcodes)
+    assert len({(e.opcode, e.operands) for e in offered}) == len(offered)
+    classes = TABLE.register_classes
+    for expansion in offered:
+        for each in expansion.operands:
+            if "reg" in each.kinds:
+                assert any(TABLE.accepts(each, c) for c in classes), (expansion.opcode, each.name)
