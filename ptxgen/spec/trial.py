@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from ptxgen.spec.model import Spec
@@ -52,7 +53,8 @@ def free_sizes(spec: Spec) -> tuple[str, ...]:
 def check_trial_sizes(spec: Spec) -> None:
     """Shapes and launch at the lowest and highest sizes, and one above the lowest.
 
-    Finds a grid beyond the limits, `n / 256` that is not whole, and negative extents, when the spec is read.
+    Finds a grid beyond the limits, `n / 256` that is not whole, negative extents, and outputs that a grid of no
+    blocks leaves unwritten, when the spec is read.
     """
     ranges = {name: size_range(spec, name) for name in free_sizes(spec)}
     lowest = {name: low for name, (low, _) in ranges.items()}
@@ -60,6 +62,13 @@ def check_trial_sizes(spec: Spec) -> None:
     next_to_lowest = {name: min(low + 1, high) for name, (low, high) in ranges.items()}
     for chosen in (lowest, next_to_lowest, highest):
         sizes = complete_sizes(spec, chosen)
-        spec.launch_at(sizes)
-        for param in spec.kernel.params:
-            spec.shape_at(param, sizes)
+        launch = spec.launch_at(sizes)
+        for index, param in enumerate(spec.kernel.params):
+            elements = math.prod(spec.shape_at(param, sizes)) if param.pointer else 0
+            if 0 in launch.grid and elements and param.access == "out":
+                raise SpecError(
+                    f"`{param.name}` has {elements} element(s) that nothing is launched to write, "
+                    f"at {', '.join(f'{name} = {size}' for name, size in sizes.items())}",
+                    where=spec.where("kernel", "params", index, "shape"),
+                    fix="let the grid be at least 1, as max(1, ...), or [verify] sizes begin higher",
+                )
