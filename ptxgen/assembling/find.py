@@ -14,6 +14,7 @@ from ptxgen.errors import PtxgenError
 
 _VERSION = re.compile(r"\bV(\d+\.\d+(?:\.\d+)?)")
 _ASKING_LIMIT = 20.0
+_TOOLKITS = Path("/usr/local")
 
 
 class ToolMissing(PtxgenError):
@@ -88,7 +89,7 @@ def _installed() -> Iterator[tuple[Path, str]]:
             yield Path(home, "bin", "ptxas"), variable
     if on_path := shutil.which("ptxas"):
         yield Path(on_path), "PATH"
-    for toolkit in sorted(Path("/usr/local").glob("cuda*"), reverse=True):
+    for toolkit in sorted(_TOOLKITS.glob("cuda*"), reverse=True):
         yield toolkit / "bin" / "ptxas", "/usr/local"
 
 
