@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -213,3 +214,10 @@ def test_messages_survive_the_pipe_and_broken_ones_are_refused(tmp_path: Path) -
     path.write_bytes(path.read_bytes()[:-1])
     with path.open("rb") as source, pytest.raises(ValueError, match="broken"):
         gpu_worker.read_message(source)
+
+
+def test_a_machine_with_a_gpu_needs_no_model_libraries() -> None:
+    """Verifying on a GPU machine runs where llama.cpp, llguidance and the command line cannot be installed."""
+    missing = ("llama_cpp", "llguidance", "outlines", "gguf", "typer", "rich", "jinja2", "platformdirs")
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); import bench.gpu_check"
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
