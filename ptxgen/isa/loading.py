@@ -137,9 +137,9 @@ def _read_row(
         for value in slot.values:
             if value not in known:
                 raise ValueError(f"unknown slot or modifier '.{value}': say its values or add it to modifiers.toml")
-        if any(other.name == slot.name for other in slots):
-            raise ValueError(f"two slots are called {slot.name!r}")
-        slots.append(slot)
+        # `.row.col.f32.f16.f16.f32`: a word that comes again is a slot of its own
+        again = sum(other.name.partition("#")[0] == slot.name for other in slots)
+        slots.append(replace(slot, name=f"{slot.name}#{again + 1}") if again else slot)
     notes = {name: parse_notes(text) for name, text in entry.get("operands", {}).items()}
     written = {name for patterns in syntax.operand_lists for p in patterns for name in (p.name, *p.parts)}
     if notes.keys() - written:

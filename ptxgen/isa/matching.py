@@ -90,8 +90,9 @@ def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequ
     missing = _missing(row, modifiers)
     if missing is not None:
         if _ROUNDING & set(missing.values):
-            roundings = [m for r in rows[name] if _distance(r, modifiers) == (0, 1, 0) and (m := _missing(r, modifiers))]
-            listed = _listed([value for slot in roundings or [missing] for value in slot.values])
+            near_rows = [r for r in rows[name] if _distance(r, modifiers) == (0, 1, 0)] or [row]
+            roundings = [slot for r in near_rows if (slot := _missing(r, modifiers)) is not None]
+            listed = _listed([value for slot in roundings for value in slot.values])
             rounded = f"{opcode} needs a rounding modifier: one of {listed}"
             return Mismatch("missing-rounding", rounded, hint, None, near)
         listed = _listed(missing.values)

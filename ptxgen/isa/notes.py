@@ -44,7 +44,7 @@ class Note:
     kinds: frozenset[str] = frozenset()
     access: str = ""
     wider: bool = False
-    vector: int = 1
+    vector: int = 0                                  # elements in braces; 0: a single register
     vector_slot: str = ""
     low: int | None = None
     high: int | None = None
@@ -91,7 +91,7 @@ def _parse_note(text: str) -> Note:
             note = replace(note, low=int(match.group(1)), high=int(match.group(2)))
         elif match := _VECTOR.fullmatch(word):
             count, slot = match.groups()
-            note = replace(note, vector=int(count or 1), vector_slot=slot or "")
+            note = replace(note, vector=int(count or 0), vector_slot=slot or "")
         elif set(word.split("|")) <= KINDS and word != "pred":
             note = replace(note, kinds=frozenset(word.split("|")))
         elif match := _TYPE.fullmatch(word):
@@ -149,11 +149,11 @@ class OperandResolver:
         if not kinds:
             kinds = self._usual_kinds(pattern, access, type_name)
         vector = note.vector
-        if note.vector_slot:
-            vector = int(slots.get(note.vector_slot, "v1").lstrip("vx"))
+        if note.vector_slot in slots:
+            vector = int(slots[note.vector_slot].lstrip("vx"))
         if pattern.shape == "vector":
             vector = 1 + len(pattern.parts)
-        if vector > 1 and pattern.shape != "address":
+        if vector and pattern.shape != "address":
             kinds = frozenset({"vector"})
         if pattern.negatable:
             kinds |= {"not-pred"}
@@ -162,7 +162,7 @@ class OperandResolver:
             access,
             type_name,
             frozenset(cast(Kind, kind) for kind in kinds),
-            vector,
+            max(vector, 1),
             self._space(pattern, note, slots),
             note.wider,
             note.low,

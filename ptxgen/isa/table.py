@@ -120,6 +120,7 @@ class Table:
     def _expand(self, name: str) -> tuple[Expansion, ...]:
         found: dict[tuple[object, ...], Expansion] = {}
         signatures: dict[int, tuple[object, ...]] = {}
+        ordered = self._ordered_words(name)
         for row in self.data.rows.get(name, ()):
             for choice in row.choices():
                 for expansion in row.build(choice):
@@ -128,8 +129,8 @@ class Table:
                     if signature is None:
                         signature = signatures[id(operands)] = tuple((o.kinds, o.type, o.vector) for o in operands)
                     written = [value for value in choice if value]
-                    types = tuple(value for value in written if value in self.types)
-                    key = (types, tuple(sorted(written)), signature)
+                    in_order = tuple(value for value in written if value in ordered)
+                    key = (in_order, tuple(sorted(written)), signature)
                     other = found.setdefault(key, expansion)
                     if other is not expansion:
                         raise TableError(
@@ -138,6 +139,14 @@ class Table:
                             why=f"also {other.form.file}:{other.form.line}: {other.form.syntax}",
                         )
         return tuple(found.values())
+
+    def _ordered_words(self, name: str) -> frozenset[str]:
+        """Words whose order tells expansions apart: types, and what fits several slots of a row (`.row.col`)."""
+        words = set(self.types)
+        for row in self.data.rows.get(name, ()):
+            every = [value for slot in row.slots for value in slot.values]
+            words |= {value for value in every if every.count(value) > 1}
+        return frozenset(words)
 
     def rows(self, opcode: str) -> tuple[Row, ...]:
         """The rows of an instruction, or those that an opcode, or the beginning of one, can belong to."""
