@@ -29,7 +29,7 @@ def operand_text(operand: Operand, number: int) -> str:
         return "|".join(operand_text(part, number + 8 * i) for i, part in enumerate(operand.parts))
     kinds = operand.kinds
     if "address" in kinds:
-        return f"[{dict(param='pvar', const='cvar').get(operand.space or '', f'%rd{number + 1}')}]"
+        return f"[{{'param': 'pvar', 'const': 'cvar'}.get(operand.space or '', f'%rd{number + 1}')}]"
     if operand.type == "pred" or "pred" in kinds:
         return f"%p{number + 1}"
     if operand.vector > 1 and "vector" in kinds:
@@ -71,12 +71,14 @@ def test_every_instruction_of_the_profile_decodes(arch: str) -> None:
     assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "mad", "fma", "min", "max", "setp", "cvt", "shf", "prmt", "sad"])
-def test_whole_instructions_beyond_the_profile_decode_or_say_why(name: str) -> None:
-    """What is left out is known: types wider than the emulator has and a few modifiers."""
-    foreign = ("f32x2", "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "ue8m0", "b128", ".rs", ".s2", ".u2", ".s4", ".u4", "oob")
-    for expansion in load_table().expansions(name)[::3]:
-        try:
-            build(parse(kernel_of(expansion)), "k")
-        except Unsupported as error:
-            assert any(word in expansion.opcode for word in foreign), f"{expansion.opcode}: {error.message}"
+#: What is known to be left out: narrow and wide types that no general arithmetic has, and two modifiers.
+FOREIGN = (
+    "f32x2", "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "ue8m0", "b128", ".rs", ".s2", ".u2", ".s4", ".u4", "oob",
+)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "mad", "fma", "min", "max", "setp", "cvt", "shf", "prmt"])
+def test_whole_instructions_beyond_the_profile_decode(name: str) -> None:
+    chosen = [e for e in load_table().expansions(name) if not any(word in e.opcode for word in FOREIGN)]
+    for expansion in chosen[:: max(1, len(chosen) // 20)]:
+        build(parse(kernel_of(expansion)), "k")

@@ -52,10 +52,7 @@ def extract(a: int, pos: int, length: int, type_name: str) -> int:
     """The manual's description, bit by bit."""
     bits = bits_of(type_name)
     pos, length = pos & 255, length & 255
-    if type_name[0] == "u" or length == 0:
-        sign = 0
-    else:
-        sign = a >> min(pos + length - 1, bits - 1) & 1
+    sign = 0 if type_name[0] == "u" or length == 0 else a >> min(pos + length - 1, bits - 1) & 1
     result = 0
     for i in range(bits):
         bit = a >> pos + i & 1 if i < length and pos + i < bits else sign

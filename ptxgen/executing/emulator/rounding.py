@@ -203,7 +203,7 @@ def fma(a: Array, b: Array, c: Array, fmt: Format, mode: str) -> Array:
     s, e = two_sum(vh, tail)
     if mode == "rm":
         s = np.where((s == 0) & (np.signbit(z) | (np.signbit(x) != np.signbit(y))), -0.0, s)
-    result = directed(s, e, mode)
+    result: F64Array = directed(s, e, mode)
     # Zeros, infinities and NaNs need no care: the plain expression is right for them.
     special = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z)) | (((x == 0) | (y == 0)) & (z != 0))
     result = np.where(special, x * y + z, result)
@@ -246,13 +246,12 @@ def _wide(
     """A directed f64 operation: nearest result and error sign where that is safe, fractions elsewhere."""
     x, y, z = (np.atleast_1d(v) for v in np.broadcast_arrays(x, y, y if z is None else z))
     nearest = np.array(nearest_of(x, y, z))
-    moved = directed(nearest, sign_of_error(x, y, z, nearest), mode)
+    moved: F64Array = directed(nearest, sign_of_error(x, y, z, nearest), mode)
     special = ~(np.isfinite(x) & np.isfinite(y)) | (x == 0) | (y == 0)
-    result = np.array(moved)
-    result[special] = nearest[special]
+    moved[special] = nearest[special]
     for lane in np.flatnonzero(~special & ~(_middling(x) & _middling(y) & _middling(nearest))):
-        result[lane] = nearest_double(exact_of(x[lane], y[lane], z[lane]), mode)
-    return result.view(np.uint64)
+        moved[lane] = nearest_double(exact_of(x[lane], y[lane], z[lane]), mode)
+    return moved.view(np.uint64)
 
 
 def nearest_double(value: Fraction, mode: str, *, negative_zero: bool = False) -> float:
