@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ BATCH = 128
 DEFAULT_CONTEXT = 8192
 #: seldom is a token longer; where one is, the buffer grows
 _PIECE_BYTES = 256
-_ERROR_LEVEL = 3      # ggml's log levels: info 1, warn 2, error 3
+_ERROR_LEVEL = 4      # ggml's log levels: debug 1, info 2, warn 3, error 4
 
 _log_lines: list[str] = []
 
@@ -145,7 +146,10 @@ class LlamaSession:
 
             first = llama_cpp.llama_vocab_eos(self._vocab)
             ends = [first, *sorted(self.eos_tokens - {first})]
-            self._ll_tokenizer = lltokenizer_from_vocab(self._vocab, n_vocab=self.n_vocab, eos_token=ends)
+            with warnings.catch_warnings():
+                # it asks for each token's attributes by the function's old name
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self._ll_tokenizer = lltokenizer_from_vocab(self._vocab, n_vocab=self.n_vocab, eos_token=ends)
         return self._ll_tokenizer
 
     def close(self) -> None:
