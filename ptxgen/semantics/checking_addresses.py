@@ -19,6 +19,8 @@ _GENERIC_SPACES = ("global", "shared", "local", "param")
 #: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
 _POINTER_BYTES = 8
 _STORES = ("st", "red", "atom")
+#: Instructions that touch as many bytes as their type and vector say.
+_WHOLE_ACCESS = ("ld", "ldu", "st", "atom", "red")
 _TEXTURES = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep")
 
 
@@ -53,7 +55,7 @@ def _check_register(
     known = context.table.types.get(found.type)
     if known is None:
         return
-    if known.kind not in ("bits", "signed", "unsigned") or found.vector > 1:
+    if known.kind not in ("bits", "signed", "unsigned") or found.vector > 1 or known.bits > 64:
         context.findings.error(
             base.span, "address-type", f"{base.text} is .{found.type}: an address is an integer",
         )
@@ -91,7 +93,7 @@ def _check_variable(
     if role == "return" and chosen.name not in _STORES:
         findings.error(base.span, "parameter-access", f"{base.text} returns a value: it can only be written")
         return
-    _check_offset(address, base, found, wanted, scope, role, context)
+    _check_offset(address, base, found, wanted, chosen, scope, role, context)
 
 
 def parameter_role(name: str, function: Function, scope: Scope) -> str:
@@ -103,13 +105,16 @@ def parameter_role(name: str, function: Function, scope: Scope) -> str:
 
 
 def _check_offset(
-    address: Address, base: Name, found: Symbol, wanted: Wanted, scope: Scope, role: str, context: Context
-) -> None:
+    address: Address, base: Name, found: Symbol, wanted: Wanted, chosen: Expansion, scope: Scope, role: str,
+    context: Context,
+) -> None:  # fmt: skip
     """Constant offsets that leave the variable or its alignment: assemblers take them without a word."""
     known = context.table.types.get(wanted.type)
     if known is None or address.components:
         return
-    width = max(1, known.bits // 8) * max(1, wanted.vector)
+    width = 1
+    if chosen.name in _WHOLE_ACCESS:
+        width = max(1, known.bits // 8) * max(operand.vector for operand in chosen.operands)
     findings = context.findings
     declared = scope.detail(base.text)
     if isinstance(declared, Variable) and "extern" in declared.linkage:

@@ -22,17 +22,15 @@ from ptxgen.ptx.tree import (
     Vector,
 )
 from ptxgen.semantics.checking_addresses import check_address
+from ptxgen.semantics.checking_immediates import check_immediates, unenforced
 from ptxgen.semantics.checking_scopes import Findings, Scope
 from ptxgen.semantics.operands import NARROW_SPECIALS, Refusal, is_special, kinds_of, meaning, refusals
 
-WARP_SIZE = 32
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
 #: Whose first result may be `_`.
 _DISCARDING = frozenset({"setp", "elect"})
 _HALVED = frozenset({"mul", "mad", "madc", "mul24", "mad24"})
-#: Bounds of immediates that assemblers pass over, so a warning is all there is to say.
-_UNENFORCED_BOUNDS = frozenset({"lop3", "prmt", "shf", "nanosleep"})
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
     chosen, refused = _best(found, instruction, shapes, scope, context)
     for refusal in refused:
         severity = refusal.severity
-        if refusal.code == "immediate-range" and chosen.name in _UNENFORCED_BOUNDS:
+        if refusal.code == "immediate-range" and unenforced(chosen, refusal, instruction):
             severity = "warning"
         span = refusal.span or instruction.span
         findings.add(span, severity, refusal.code, f"{chosen.opcode}: {refusal.message}", refusal.hint)
@@ -77,7 +75,7 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
     _check_shapes(instruction, chosen, scope, context)
     _check_availability(instruction, chosen, context)
     if not undeclared:
-        _check_barrier(instruction, chosen, context)
+        check_immediates(instruction, chosen, findings)
     return chosen
 
 
@@ -90,9 +88,9 @@ def _check_order(instruction: Instruction, findings: Findings) -> None:
         findings.error(_opcode_span(instruction), "modifier-order", f".{half} must follow {name} directly",
                        f"write {'.'.join([name, half, *rest])}")
     if name == "cvta" and "to" in modifiers:
-        after = modifiers[modifiers.index("to") + 1 :]
-        if not after or after[0].partition("::")[0] not in ("global", "shared", "local", "const", "param"):
-            findings.error(_opcode_span(instruction), "modifier-order", "a state space must follow .to directly",
+        following = modifiers[1].partition("::")[0] if modifiers[0] == "to" and len(modifiers) > 1 else ""
+        if following not in ("global", "shared", "local", "const", "param"):
+            findings.error(_opcode_span(instruction), "modifier-order", "cvta begins with .to and a state space",
                            "write cvta.to.global.u64")
 
 
@@ -144,7 +142,7 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
         return True
     if wanted.access == "read" and "pred" in wanted.kinds:
         return bool({"imm", "not-pred"} & shape)
-    if expansion.name == "shfl" and wanted.name == "a" and "imm" in shape:
+    if expansion.name in ("shfl", "cvta", "isspacep") and wanted.name == "a" and "imm" in shape:
         return True
     if wanted.access == "write" and "sink" in shape:
         return expansion.name in ("atom", "setp")
@@ -275,20 +273,6 @@ def _chain(scope: Scope) -> list[Scope]:
         out.append(current)
         current = current.parent
     return out
-
-
-def _check_barrier(instruction: Instruction, chosen: Expansion, context: Context) -> None:
-    """The thread count of a barrier is whole warps."""
-    if chosen.name not in ("bar", "barrier") or ("sync" not in chosen.opcode and "arrive" not in chosen.opcode):
-        return
-    if chosen.opcode.startswith(("bar.warp", "barrier.cluster")) or len(instruction.operands) < 2:
-        return
-    count = instruction.operands[1]
-    if isinstance(count, Immediate) and isinstance(count.value, int) and count.value % WARP_SIZE:
-        context.findings.error(
-            count.span, "barrier-count",
-            f"{count.text} threads cannot meet at a barrier: the count is a multiple of {WARP_SIZE}",
-        )
 
 
 def names_in(operands: Sequence[Operand]) -> list[Name]:

@@ -252,7 +252,13 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
         elif isinstance(element, Immediate) and wanted.access != "read":
             yield Refusal("operand-kind", "a constant cannot be written to", span=element.span)
         else:
-            yield from refusals(element, wanted, lookup, table)
+            found = meaning(element.text, lookup) if isinstance(element, Name) else None
+            if found is not None and found.role != "register":
+                yield Refusal(
+                    "operand-kind", f"{element.text} is a {found.role}, not a register", span=element.span
+                )
+            else:
+                yield from refusals(element, wanted, lookup, table)
 
 
 def _type_hint(given: str, wanted: Wanted, table: Table) -> str:

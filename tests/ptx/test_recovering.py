@@ -83,8 +83,8 @@ def test_deep_nesting_is_refused_not_crashed_on() -> None:
 
 
 def test_long_expressions_are_refused_not_crashed_on() -> None:
-    assert [code for _, _, code in _faults(f"mov.u32 %r1, {'(' * 5000}1{')' * 5000};")][0] == "bad-constant"
-    assert [code for _, _, code in _faults(f"mov.u32 %r1, {'1+' * 5000}1;")][0] == "bad-constant"
+    for expression in ("(" * 5000 + "1" + ")" * 5000, "1+" * 5000 + "1"):
+        assert _faults(f"mov.u32 %r1, {expression};")[0][2] == "bad-constant"
 
 
 def test_the_error_draws_every_fault() -> None:
@@ -98,7 +98,8 @@ def test_the_error_draws_every_fault() -> None:
 _EDITS = st.lists(
     st.tuples(
         st.floats(0, 1), st.integers(0, 12),
-        st.sampled_from(["", ";", "{", "}", "(", ")", "[", "]", ",", "@", "%r1", ".reg", "\n", "\"", "/*", "1.0f", "é",
+        st.sampled_from(["", ";", "{", "}", "(", ")", "[", "]", ",", "@", "%r1", ".reg", "\n", "\"", "/*", "1.0f",
+                         "é",
                          ".section x {", ".entry", "\0", "0f", ":", "<", "=", "|", ".attribute(", "\\", "'"]),
     ),
     min_size=1, max_size=6,
