@@ -150,7 +150,7 @@ class OperandResolver:
             kinds = self._usual_kinds(pattern, access, type_name)
         vector = note.vector
         if note.vector_slot in slots:
-            vector = int(slots[note.vector_slot].lstrip("vx"))
+            vector = int(re.sub(r"\D", "", slots[note.vector_slot]))
         if pattern.shape == "vector":
             vector = 1 + len(pattern.parts)
         if vector and pattern.shape != "address":

@@ -10,7 +10,7 @@ from ptxgen.isa.model import Expansion, Kind, Operand, Type, Version
 #: Kinds that are varied one by one; the others go with the instruction as a whole.
 VARIED: tuple[Kind, ...] = ("reg", "imm", "special", "symbol", "sink", "pred", "not-pred", "address", "vector")
 _USUAL: tuple[Kind, ...] = (
-    "pred", "reg", "address", "vector", "imm", "pair", "arguments", "label", "function", "targets",
+    "pred", "reg", "address", "vector", "imm", "sink", "pair", "arguments", "label", "function", "targets",
 )  # fmt: skip
 #: They end the thread or leave the line of statements: guarded, so that what follows stays reachable.
 _TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap", "brkpt"})
@@ -102,7 +102,10 @@ def _operand(
             elements = (_register(operand, number * 8 % 24 + i, types) for i in range(operand.vector))
             return "{" + ", ".join(elements) + "}"
         case "address":
-            return f"[{_place(operand.space or 'global', expansion.name)}]"
+            parts = [_part(part, number + 8 * i, types) for i, part in enumerate(operand.parts, 1)]
+            # parameters have no addresses in registers; everything else is mostly addressed by one
+            base = _place(operand.space, expansion.name) if "param" in (operand.space or "") else "%rd30"
+            return f"[{', '.join([base, *parts])}]"
         case "symbol":
             # only shared variables have 32-bit addresses
             small = types[operand.type].bits == 32
@@ -127,6 +130,12 @@ def _operand(
             return _register(operand, number, types)
 
 
+def _part(operand: Operand, number: int, types: Mapping[str, Type]) -> str:
+    """A further part of an address: coordinates, mostly."""
+    elements = ", ".join(_register(operand, (number + i) % 32, types) for i in range(operand.vector))
+    return f"{{{elements}}}" if "vector" in operand.kinds else elements
+
+
 def _register(operand: Operand, number: int, types: Mapping[str, Type]) -> str:
     bits = types[operand.type].bits
     sized = {8: "%rs" if operand.wider else "%rb", 16: "%rs", 32: "%r", 64: "%rd", 128: "%rq"}
@@ -135,15 +144,14 @@ def _register(operand: Operand, number: int, types: Mapping[str, Type]) -> str:
 
 
 def _constant(operand: Operand, types: Mapping[str, Type]) -> str:
-    if operand.low is not None:
-        return str(operand.low)
-    kind = types[operand.type].kind
-    return {"float": "1.5", "predicate": "1"}.get(kind, "1")
+    if types[operand.type].kind == "float":
+        return "1.5" if operand.high is None else f"{operand.high}.0"
+    return "1" if operand.low is None else str(operand.low)
 
 
-def _place(space: str, name: str) -> str:
+def _place(space: str | None, name: str) -> str:
     """A variable of the state space; a store to parameters means those of a call."""
-    base = space.partition("::")[0]
+    base = (space or "global").partition("::")[0]
     if space == "param::func" or (base == "param" and name == "st"):
         return "of_call"
     return f"in_{base}"
