@@ -35,15 +35,15 @@ def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Off
 
 def check(
     m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int, need: int, verb: str
-) -> None:
-    """All `size` bytes at each address are mapped, aligned, and have the flags `need`."""
+) -> int:
+    """All `size` bytes at each address are mapped, aligned, and have the flags `need`; gives all their flags."""
     place = offset >> region.shift
     flags = region.flags.take(place, mode="clip")
     for granule in range(1, size >> region.shift):
         flags = flags & region.flags.take(place + granule, mode="clip")
-    if int(np.bitwise_and.reduce(flags)) & need == need and not int(np.bitwise_or.reduce(address)) & (size - 1):
-        return
-    _explain(m, region, address, flags, lanes, size, need, verb)
+    if int(np.bitwise_and.reduce(flags)) & need != need or int(np.bitwise_or.reduce(address)) & (size - 1):
+        _explain(m, region, address, flags, lanes, size, need, verb)
+    return int(np.bitwise_or.reduce(flags))
 
 
 def _explain(
@@ -153,7 +153,9 @@ def load(
 ) -> list[Array]:
     """`count` neighbouring elements of `width` bytes from each address."""
     offset = offsets(m, region, address, lanes)
-    check(m, region, address, offset, lanes, width * count, MAPPED | INITIALISED, "a read")
+    flags = check(m, region, address, offset, lanes, width * count, MAPPED | INITIALISED, "a read")
+    # Where nothing may be written nothing can race.
+    traced = region.reads is not None and bool(flags & WRITABLE)
     words = region.view(width)
     bits = width.bit_length() - 1
     time = m.tick()
@@ -161,7 +163,7 @@ def load(
     for element in range(count):
         here = offset + element * width if element else offset
         result.append(words.take(here >> bits, mode="clip"))
-        if region.reads is None:
+        if not traced or region.reads is None:
             continue
         if strong:
             found = _trace_check(m, region, here, address, lanes, width, ((region.writes, "wrote"),), "reads")

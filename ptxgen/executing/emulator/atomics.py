@@ -1,17 +1,18 @@
 """atom and red: read-modify-write in lane order, so that every launch has one defined result.
 
-Addresses that only one lane names are done at once; where lanes meet at an address they take turns in lane order,
-block after block.
+Where lanes meet at an address they take turns in lane order, block after block. Sums whose old values are wanted
+and operations whose old values are not have shortcuts with the same result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ptxgen.executing.emulator import access, rounding
+from ptxgen.executing.emulator import access, floats, rounding
 from ptxgen.executing.emulator.arithmetic import by_halves
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.lanes import Lanes
@@ -22,45 +23,51 @@ from ptxgen.executing.emulator.rounding import FORMATS
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS, Array, is_float, number_dtype
 
-#: (old words, operand words[, second operand words]) to new words.
-Update = Callable[..., Array]
-
 OPERATIONS = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch", "cas")
-_BITWISE: dict[str, Callable[..., Any]] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+_UFUNCS: dict[str, Any] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}
 
 
-def _update(site: Site, operation: str, type_name: str) -> Update:
-    if operation == "exch":
-        return lambda old, b: b
-    if operation == "cas":
-        return lambda old, b, c: np.where(old == b, c, old)
-    if operation in _BITWISE:
-        return _BITWISE[operation]
-    if operation == "inc":
-        return lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1))
-    if operation == "dec":
-        return lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1))
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`update`: (old words, operand words…) to new words. `ufunc` over `dtype` means the same, for integers."""
+
+    name: str
+    update: Callable[..., Array]
+    ufunc: Any = None
+    dtype: Any = None
+
+
+def make_operation(name: str, type_name: str) -> Operation:
+    """What an operation does to words of a type."""
+    if name == "exch":
+        return Operation(name, lambda old, b: b)
+    if name == "cas":
+        return Operation(name, lambda old, b, c: np.where(old == b, c, old))
+    if name == "inc":
+        return Operation(name, lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)))
+    if name == "dec":
+        return Operation(name, lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)))
     if is_float(type_name):
-        return _float_update(operation, type_name)
-    dtype = number_dtype(type_name)
-    function: Callable[..., Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}[operation]
+        return Operation(name, _float_update(name, type_name))
+    ufunc, dtype = _UFUNCS[name], number_dtype(type_name)
 
     def typed(old: Array, b: Array) -> Array:
-        return np.asarray(function(old.view(dtype), b.view(dtype))).view(old.dtype)
+        return ufunc(old.view(dtype), b.view(dtype)).view(old.dtype)
 
-    return typed
+    return Operation(name, typed, ufunc, dtype)
 
 
-def _float_update(operation: str, type_name: str) -> Update:
-    from ptxgen.executing.emulator.floats import extreme
-
+def _float_update(name: str, type_name: str) -> Callable[..., Array]:
     fmt = FORMATS[type_name]
-    if operation == "add":
-        def single(old: Array, b: Array) -> Array:
+
+    def single(old: Array, b: Array) -> Array:
+        if name == "add":
             return rounding.add(old, b, fmt, "rn")
-    else:
-        def single(old: Array, b: Array) -> Array:
-            return extreme(old, b, fmt, largest=operation == "max")
+        return floats.extreme(old, b, fmt, largest=name == "max")
+
     return by_halves(single) if type_name.endswith("x2") else single
 
 
@@ -68,33 +75,32 @@ def atomic(site: Site) -> Run:
     """atom gives the old value; red gives nothing."""
     gives = site.name == "atom"
     operands = site.operands[1:] if gives else site.operands
-    operation = site.one_of(*OPERATIONS)
-    type_name = site.type
-    if not operation:
+    name, type_name = site.one_of(*OPERATIONS), site.type
+    if not name:
         raise site.unsupported("an operation that the emulator does not know")
     width = BITS[type_name] // 8
-    update = _update(site, operation, type_name)
+    operation = make_operation(name, type_name)
     address, space = site.address(operands[0], space_of(site))
-    wanted = 2 if operation == "cas" else 1
+    wanted = 2 if name == "cas" else 1
     columns = [site.elements(operand) for operand in operands[1 : 1 + wanted]]
     length = len(columns[0])
     sources = [[site.bits(column[e], type_name) for column in columns] for e in range(length)]
     puts = [site.put(t, type_name) for t in site.elements(site.operands[0])] if gives else []
     site.accesses.append((space, width, "atomic"))
     site.atomic = True
+    need = MAPPED | INITIALISED | WRITABLE
 
     def run(m: Machine, lanes: Lanes) -> None:
         values = [[source(m, lanes) for source in row] for row in sources]
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
-            olds = []
             offset = access.offsets(m, region, where, some)
-            need = MAPPED | INITIALISED | WRITABLE
             access.check(m, region, where, offset, some, width * length, need, "an atomic access")
+            olds = []
             for element, row in enumerate(values):
                 here = offset + element * width if element else offset
                 mine = [np.broadcast_to(v if chosen is None or v.size == 1 else v[chosen], here.shape) for v in row]
                 access.note_atomic(m, region, here, where, some, width)
-                olds.append(_apply(region, here, width, update, mine))
+                olds.append(apply(region, here, width, operation, mine, wanted=gives))
             for put, old in zip(puts, olds, strict=False):
                 put(m, some, old)
         m.note_strong(lanes)
@@ -102,30 +108,55 @@ def atomic(site: Site) -> Run:
     return run
 
 
-def _apply(region: Region, offset: Array, width: int, update: Update, values: list[Array]) -> Array:
-    """Carry out the updates in lane order; gives each lane the value before its own."""
+def apply(
+    region: Region, offset: Array, width: int, operation: Operation, values: list[Array], *, wanted: bool
+) -> Array:
+    """Carry out the updates in lane order; gives each lane the value before its own (anything if not `wanted`)."""
     words = region.view(width)
     place = (offset >> (width.bit_length() - 1)).astype(np.intp)
+    if operation.ufunc is not None and not wanted:
+        operation.ufunc.at(words.view(operation.dtype), place, values[0].view(operation.dtype))
+        return words[:0]
     order = np.argsort(place, kind="stable")
     sorted_place = place[order]
     first = np.ones(place.size, np.bool_)
     first[1:] = sorted_place[1:] != sorted_place[:-1]
     if first.all():
         old = words[place]
-        words[place] = update(old, *values)
+        words[place] = operation.update(old, *values)
         return old
     starts = np.flatnonzero(first)
-    turn = np.arange(place.size) - np.repeat(starts, np.diff(np.append(starts, place.size)))
+    sizes = np.diff(np.append(starts, place.size))
+    if operation.ufunc is np.add:
+        return _running_sums(words, place, order, starts, sizes, values[0])
+    return _by_turns(words, place, order, np.arange(place.size) - np.repeat(starts, sizes), operation, values)
+
+
+def _running_sums(words: Array, place: Array, order: Array, starts: Array, sizes: Array, values: Array) -> Array:
+    """Integer sums: a lane's old value is the memory's plus what the lanes before it at the address add."""
+    added = values[order]
+    through = np.cumsum(added, dtype=words.dtype)
+    before = through - added
+    before -= np.repeat(before[starts], sizes)
     olds = np.empty(place.size, words.dtype)
-    # Lanes sorted by turn: each turn names every address at most once.
+    olds[order] = words[place[order]] + before
+    last = order[starts + sizes - 1]
+    words[place[last]] = olds[last] + values[last]
+    return olds
+
+
+def _by_turns(
+    words: Array, place: Array, order: Array, turn: Array, operation: Operation, values: list[Array]
+) -> Array:
+    """Anything else: in each turn every address has at most one lane."""
+    olds = np.empty(place.size, words.dtype)
     by_turn = order[np.argsort(turn, kind="stable")]
-    bounds = np.cumsum(np.bincount(turn))
     begin = 0
-    for end in bounds:
+    for end in np.cumsum(np.bincount(turn)):
         lanes = by_turn[begin:end]
         here = place[lanes]
         old = words[here]
         olds[lanes] = old
-        words[here] = update(old, *[v[lanes] for v in values])
+        words[here] = operation.update(old, *[v[lanes] for v in values])
         begin = int(end)
     return olds

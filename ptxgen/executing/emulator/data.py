@@ -126,6 +126,8 @@ def by_space(
     if space:
         yield m.regions[space], address, lanes, None
         return
+    # A copy: a load may overwrite the address register before the next region's turn.
+    address = np.array(address)
     windows = address >> 40
     for window in np.unique(windows):
         chosen = windows == window

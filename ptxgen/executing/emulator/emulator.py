@@ -82,6 +82,10 @@ class Emulator:
         deadline = time.monotonic() + self._time_limit
         instructions = 0
         for first in range(0, total, size):
+            if time.monotonic() > deadline:
+                done = f"{first} of {total} blocks were done after {self._time_limit:g} seconds"
+                report.faults.append(Fault("time-limit", done))
+                break
             blocks = min(size, total - first)
             regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
             machine = start_batch(

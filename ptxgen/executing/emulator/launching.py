@@ -22,6 +22,8 @@ _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 #: Static shared memory, and shared memory in all with the opt-in of the newest targets (sm_90 and later).
 _STATIC_SHARED = 49_152
 _ALL_SHARED = 232_448
+#: Local memory a thread may have.
+_LOCAL = 512 << 10
 
 
 def launch_fault(program: Program, launch: Launch) -> Fault | None:
@@ -42,6 +44,8 @@ def launch_fault(program: Program, launch: Launch) -> Fault | None:
         why = f"{program.static_shared} bytes of static shared memory (at most {_STATIC_SHARED})"
     elif program.static_shared + launch.shared_bytes > _ALL_SHARED:
         why = f"{program.static_shared + launch.shared_bytes} bytes of shared memory (at most {_ALL_SHARED})"
+    elif sum(extent.size for extent in program.extents.get("local", ())) > _LOCAL:
+        why = f"more than {_LOCAL} bytes of local memory a thread"
     return Fault("launch", why) if why else None
 
 

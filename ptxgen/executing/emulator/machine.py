@@ -193,5 +193,5 @@ def start_batch(
         {slot: np.zeros(lanes, np.bool_) for slot in unproven},
         regions, report, order, lines,
         {0: slice(0, lanes)}, {}, [], np.ones(lanes, np.bool_), np.full(blocks, threads, np.int64), lanes,
-        block_of, thread_of, number + (first_block * threads + 1), slots,
+        block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots,
     )

@@ -62,12 +62,12 @@ class Shape:
 class Trace:
     """The last accesses of one kind."""
 
-    tag: Tags
+    tag: npt.NDArray[np.int32]
     time: npt.NDArray[np.int32]
 
     @classmethod
     def over(cls, granules: int) -> Trace:
-        return cls(np.zeros(granules, np.int64), np.zeros(granules, np.int32))
+        return cls(np.zeros(granules, np.int32), np.zeros(granules, np.int32))
 
     def copy(self) -> Trace:
         return Trace(self.tag.copy(), self.time.copy())

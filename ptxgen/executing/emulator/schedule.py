@@ -22,19 +22,27 @@ _PATIENCE = 4096
 _SPIN_COST = 64
 
 
-def run(m: Machine, program: Program, *, step_limit: int, deadline: float, seconds: float) -> None:
-    """Run until every lane has exited. Raises Stopped after a fatal fault, one of the limits included."""
+def run(
+    m: Machine, program: Program, *, step_limit: int, deadline: float, seconds: float, until: int = _NOWHERE
+) -> None:
+    """Run until every lane has exited or stands at step `until`, which is left to do.
+
+    The machine can then be copied, changed and run on. Raises Stopped after a fatal fault, one of the limits
+    included.
+    """
     patience = _PATIENCE
     rotate = False
     while True:
-        if not m.groups and not _wake(m, program):
-            return
-        counters = sorted(m.groups)
+        counters = sorted(counter for counter in m.groups if counter != until)
+        if not counters:
+            if until in m.groups or not _wake(m, program):
+                return
+            continue
         # A group that spins lets the next one run until that one stops by itself.
         counter = counters[1] if rotate and len(counters) > 1 else counters[0]
         rotate = False
         lanes = m.groups.pop(counter)
-        stop = min((c for c in m.groups if c > counter), default=_NOWHERE)
+        stop = min((c for c in (*m.groups, until) if c > counter), default=_NOWHERE)
         jumps = _run_group(m, program, counter, lanes, stop, step_limit, deadline, seconds)
         if jumps and m.groups:
             patience -= jumps
