@@ -144,8 +144,10 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
         return bool({"imm", "not-pred"} & shape)
     if expansion.name in ("shfl", "cvta", "isspacep") and wanted.name == "a" and "imm" in shape:
         return True
+    if expansion.name == "createpolicy" and wanted.name == "fraction" and "reg" in shape:
+        return True
     if wanted.access == "write" and "sink" in shape:
-        return expansion.name in ("atom", "setp")
+        return expansion.name in ("atom", "setp", "mbarrier")
     if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
         return operand.text.partition(".")[0] in NARROW_SPECIALS
     return bool(wanted.access == "read" and wanted.kinds == {"address"} and "reg" in shape and not wanted.space)
