@@ -9,6 +9,8 @@ from ptxgen.isa.model import Expansion, Kind, Mismatch, Operand
 from ptxgen.isa.rows import Row, Slot
 
 _ROUNDING = frozenset({"rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna", "rs", "approx", "full"})
+_LISTS: frozenset[Kind] = frozenset({"targets", "prototype"})
+_NAMES: frozenset[Kind] = frozenset({"label", "symbol", "function"})
 _WORDS = {
     "reg": "a register", "imm": "a constant", "special": "a special register", "address": "an address [...]",
     "vector": "a vector {...}", "pred": "a predicate register", "not-pred": "a negated predicate",
@@ -36,8 +38,12 @@ def fits(expansion: Expansion, shapes: Sequence[frozenset[Kind]]) -> bool:
 
 
 def fits_operand(operand: Operand, shape: frozenset[Kind]) -> bool:
-    """A plain register may turn out to be a predicate: without declarations `%p1` and `%r1` look alike."""
-    return bool(operand.kinds & shape) or ("pred" in operand.kinds and "reg" in shape)
+    """Without declarations `%p1` and `%r1` look alike, and so do labels, functions, prototypes and target lists."""
+    if operand.kinds & shape:
+        return True
+    if "pred" in operand.kinds and "reg" in shape:
+        return True
+    return bool(operand.kinds & _LISTS and shape & _NAMES)
 
 
 def explain_operands(found: Sequence[Expansion], shapes: Sequence[frozenset[Kind]], opcode: str) -> Mismatch:

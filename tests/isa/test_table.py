@@ -66,6 +66,13 @@ def test_mismatches_say_what_is_missing(opcode, shapes, code, said):
     assert said in found.message + found.hint
 
 
+def test_names_of_unknown_nature_fit_wherever_names_stand():
+    name = frozenset({"symbol", "label", "function"})
+    for opcode, shapes in (("bra", [name]), ("brx.idx", [REG, name]), ("call", [REG, name]), ("call", [name])):
+        assert isinstance(TABLE.match(opcode, shapes), Expansion), opcode
+    assert isinstance(TABLE.match("setp.eq.s32", [REG, REG, IMM]), Expansion)
+
+
 def test_nearest_names():
     assert TABLE.nearest("exp")[0] == "ex2"
     assert "fma.rn.f32" in TABLE.nearest("fma.f32")
