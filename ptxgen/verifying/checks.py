@@ -194,7 +194,9 @@ def _fault(faults: tuple[Fault, ...], inputs: Inputs) -> Failure:
 
 
 def _triple(value: tuple[int, int, int]) -> str:
-    return ", ".join(map(str, value)) if value[1:] != (0, 0) else str(value[0])
+    """As many dimensions as say something."""
+    used = 3 if value[2] else 2 if value[1] else 1
+    return ", ".join(map(str, value[:used]))
 
 
 def _located(failure: Failure, inputs: Inputs) -> Failure:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxgen.spec import Param, Spec, ValueRange
-from ptxgen.verifying.storage import PRECISIONS, Array, Precision, narrow
+from ptxgen.verifying.storage import DTYPES, PRECISIONS, Array, Precision, narrow, widen
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How one array is filled. `offset`: elements by which its base address is shifted."""
+    """How one array is filled. `offset`: elements by which its base address is shifted. The way "every" goes
+    through all values of a half type, from the bit pattern `seed` on."""
 
     way: str
     seed: int = 0
@@ -38,6 +39,8 @@ _FLOAT_WAYS: dict[str, Callable[[_Generator, int, float], Array]] = {
     "magnitudes": lambda rng, n, tiny: rng.choice([-1.0, 1.0], n) * 2.0 ** rng.uniform(-10, 10, n),
 }
 _SPECIAL = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -2.0])
+#: How many values a half type has, NaNs and infinities included.
+HALF_PATTERNS = 65536
 _INTEGER_WAYS = ("ramp", "whole", "uniform", "ends", "same")
 
 
@@ -54,8 +57,11 @@ def filled(spec: Spec, param: Param, fill: Fill, shape: tuple[int, ...]) -> Arra
     place = spec.kernel.params.index(param)
     rng = np.random.default_rng([fill.seed, place])
     span = spec.verify.values.get(param.name)
-    fill_values = _integers if param.scalar.integer else _floats
-    return fill_values(param, fill.way, rng, math.prod(shape), span, place).reshape(shape)
+    if param.scalar.integer:
+        values = _integers(param, fill.way, rng, math.prod(shape), span, place)
+    else:
+        values = _floats(param, fill, rng, math.prod(shape), span, place, special=spec.verify.special)
+    return values.reshape(shape)
 
 
 def integer_range(param: Param, span: ValueRange | None) -> tuple[int, int]:
@@ -65,9 +71,16 @@ def integer_range(param: Param, span: ValueRange | None) -> tuple[int, int]:
     return math.ceil(span.low), math.floor(span.high)
 
 
-def _floats(param: Param, way: str, rng: _Generator, count: int, span: ValueRange | None, place: int) -> Array:
+def _floats(
+    param: Param, fill: Fill, rng: _Generator, count: int, span: ValueRange | None, place: int, *, special: bool
+) -> Array:
     precision = PRECISIONS[param.element]
-    if way == "special":
+    way = fill.way
+    if way == "every":
+        patterns = ((fill.seed + np.arange(count)) % HALF_PATTERNS).astype(np.uint16).view(DTYPES[param.element])
+        values = widen(param.element, patterns)
+        values = values if special else np.where(np.isfinite(values), values, 1.0)
+    elif way == "special":
         values = np.where(rng.random(count) < 0.3, rng.choice(_SPECIAL, count), rng.standard_normal(count))
     elif way == "uniform" and span is not None:
         values = _between(rng, count, span)

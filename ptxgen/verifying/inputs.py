@@ -16,12 +16,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ptxgen.spec import Param, Spec, complete_sizes, free_sizes, size_range
-from ptxgen.verifying.filling import Fill, filled, held, integer_range, near_zero, ways_to_fill
+from ptxgen.verifying.filling import HALF_PATTERNS, Fill, filled, held, integer_range, near_zero, ways_to_fill
 from ptxgen.verifying.storage import PRECISIONS, Array
 
 #: All arrays of a case together, and all threads of its launch: what a CPU executor runs in a moment.
 MAX_ELEMENTS = 32_768
 MAX_THREADS = 32_768
+#: Vectors shorter than this would take too many cases to go through all values of a half type.
+_LEAST_FOR_EVERY = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,28 @@ def schedule(spec: Spec, seed: int) -> Iterator[Case]:
             fills.append((param.name, fill))
         yield Case(tuple(sizes.items()), scalars, tuple(fills))
         turn += 1
+
+
+def every_half(spec: Spec) -> tuple[Case, ...]:
+    """Cases that together put every value of a half type through a kernel with one such vector as its input.
+
+    Empty for other specs, and where vectors are too short for that to end soon.
+    """
+    free = free_sizes(spec)
+    if len(spec.inputs) != 1 or len(free) != 1 or spec.inputs[0].scalar.bits != 16 or spec.inputs[0].scalar.integer:
+        return ()
+    vector = spec.inputs[0]
+    sizes = limited(spec, {free[0]: size_range(spec, free[0])[1]})
+    length = math.prod(spec.shape_at(vector, sizes))
+    if length < _LEAST_FOR_EVERY:
+        return ()
+    rng = np.random.default_rng(length)
+    scalars = tuple((p.name, _scheduled_scalar(spec, p, rng, 0)) for p in spec.scalars if p.name not in sizes)
+    others = tuple((p.name, Fill("ramp")) for p in spec.kernel.params if p.pointer and p != vector)
+    return tuple(
+        Case(tuple(sizes.items()), scalars, ((vector.name, Fill("every", start)), *others))
+        for start in range(0, HALF_PATTERNS, length)
+    )
 
 
 def _scheduled_scalar(spec: Spec, param: Param, rng: np.random.Generator, turn: int) -> int | float:

@@ -161,7 +161,7 @@ class Arithmetic:
         with np.errstate(all="ignore"):
             value = np.asarray(rule(left, right)).astype(bool)
             doubt = a.bound + b.bound
-            apart = np.abs((left - right).astype(np.float64))
+            apart = np.abs(np.asarray(left - right, dtype=np.float64))
             unsure = (doubt > 0) & ~(apart > doubt)
         return Tracked(value, np.broadcast_to(unsure, value.shape).astype(np.float64))
 
@@ -178,7 +178,7 @@ class Arithmetic:
         value = np.asarray(np.where(condition.value, left, right))
         bound = np.where(condition.value, a.bound, b.bound)
         with np.errstate(all="ignore"):
-            apart = np.nan_to_num(np.abs((left - right).astype(np.float64)), nan=np.inf)
+            apart = np.nan_to_num(np.abs(np.asarray(left - right, dtype=np.float64)), nan=np.inf)
             bound = np.where(condition.bound > 0, a.bound + b.bound + apart, bound)
         return Tracked(value, np.broadcast_to(bound, value.shape), precision)
 

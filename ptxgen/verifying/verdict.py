@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
@@ -20,11 +20,13 @@ from ptxgen.executing.protocol import Executor
 from ptxgen.spec import Spec
 from ptxgen.verifying.adequacy import check_oracle
 from ptxgen.verifying.checks import Failure, Subject, check_case
-from ptxgen.verifying.inputs import Case, cases, schedule
+from ptxgen.verifying.inputs import Case, cases, every_half, schedule
 
 #: Launches that looking for a smaller failure may cost, and a limit for kernels that run into step limits.
 SHRINKING_RUNS = 120
 SHRINKING_SECONDS = 20.0
+#: Scheduled cases before a half type's values are gone through.
+_FIRST = 16
 #: Seeds from here on are kept for the final verdict.
 _HELD_OUT = 2**32
 
@@ -60,7 +62,7 @@ def verify(
     count = examples if examples is not None else spec.verify.examples
     tester = _Tester(Subject(spec, ptx, executor, arch or spec.target.arch[0]))
     stream = seed + _HELD_OUT if held_out else seed
-    failing = tester.scheduled(stream, max(1, count // 2))
+    failing = tester.scheduled(stream, max(1, min(count, max(count // 2, _FIRST + len(every_half(spec))))))
     if failing is None:
         failing = tester.drawn(stream, count - tester.runs)
     if failing is None:
@@ -100,7 +102,9 @@ class _Tester:
 
     def scheduled(self, stream: int, count: int) -> Case | None:
         """The first case of the schedule that fails."""
-        for case in islice(schedule(self.subject.spec, stream), count):
+        spec = self.subject.spec
+        planned = schedule(spec, stream)
+        for case in islice(chain(islice(planned, _FIRST), every_half(spec), planned), count):
             if self.check(case) is not None:
                 return case
         return None
