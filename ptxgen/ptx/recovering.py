@@ -15,6 +15,9 @@ from ptxgen.ptx.tree import Span
 MOST_FAULTS = 50
 
 _COMMENT_OR_CHAR = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|\"[^\"\n]*\"|[\s\S]")
+#: An instruction as far as its opcode, from the start of its line.
+_OPENING = re.compile(r"[ \t]*[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+")
+_LONGEST_OPENING = 200
 _SHOWN = {
     "SEMI": "';'", "COMMA": "','", "LBRACE": "'{'", "RBRACE": "'}'", "LPAR": "'('", "RPAR": "')'",
     "LSQB": "'['", "RSQB": "']'", "IDENT": "a name", "NAME": "a name", "INT": "an integer",
@@ -59,6 +62,11 @@ def parse_on(lark: Lark, text: str) -> tuple[Any, list[Diagnostic]]:
                 _rewind(parser, text, position)
                 if _feeds(parser, Token("SEMI", ";", position, *_line_column(text, position))):
                     continue
+            swallowed = _swallowed(text, error)
+            if swallowed is not None and swallowed > inserted and _unwind(parser) == "statement":
+                inserted = swallowed
+                _rewind(parser, text, swallowed)
+                continue
             _restart(parser, text, position)
 
 
@@ -77,8 +85,9 @@ def describe(text: str, error: UnexpectedInput) -> Diagnostic:
             return Diagnostic(span, "error", "unexpected-end", "there is nothing here")
         inside = "a body: '}' is missing" if "AT" in _expected(error) else "a statement or declaration"
         return Diagnostic(span, "error", "unexpected-end", f"the file ends inside {inside}")
-    if _misses_semicolon(text, error):
-        end = len(_code_before(text, position).rstrip())
+    swallowed = _swallowed(text, error)
+    if swallowed is not None or _misses_semicolon(text, error):
+        end = len(_code_before(text, position if swallowed is None else swallowed).rstrip())
         line, column = _line_column(text, max(0, end - 1))
         return Diagnostic(Span(line, column + 1, line, column + 2), "error", "missing-semicolon",
                           "';' is missing after this")
@@ -137,6 +146,16 @@ def _misses_semicolon(text: str, error: UnexpectedInput) -> bool:
     position = error.pos_in_stream or 0
     first_on_line = not text[text.rfind("\n", 0, position) + 1 : position].strip()
     return first_on_line or bool(error.token == "}")
+
+
+def _swallowed(text: str, error: UnexpectedInput) -> int | None:
+    """Where this line's instruction begins, when the unfinished one before took its opcode for an operand."""
+    position = error.pos_in_stream or 0
+    start = text.rfind("\n", 0, position) + 1
+    if _at_end(error) or position - start > _LONGEST_OPENING or not _OPENING.fullmatch(text[start:position]):
+        return None
+    before = _code_before(text, start).rstrip()
+    return None if not before or before[-1] in ";{}:,(|[+" else start
 
 
 def _line_column(text: str, position: int) -> tuple[int, int]:

@@ -30,6 +30,8 @@ def _faults(body: str) -> list[tuple[int, int, str]]:
         ("mov.u32 %r1, 1\nret;", [(1, 15, "missing-semicolon")], ""),
         ("mov.u32 %r1, 1 // one\nret;", [(1, 15, "missing-semicolon")], ""),
         ("mov.u32 %r1, 1", [(1, 15, "missing-semicolon")], ""),
+        ("ret\nmov.u32 %r1, 1;", [(1, 4, "missing-semicolon")], ""),
+        ("bar.sync 0 // one\nmov.u32 %r1, 1.0f;", [(1, 11, "missing-semicolon"), (2, 17, "syntax")], ""),
         ("mov.f32 %f1, 1.0f;", [(1, 17, "syntax")], "no suffix"),
         ("mov.f32 %f1, 0f3f8;", [(1, 15, "syntax")], "8 hexadecimal"),
         ("mov.u32 %r1, 5u;", [(1, 15, "syntax")], "single U"),
