@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ptxgen.isa.model import Expansion, Kind, Mismatch, Operand
@@ -78,66 +79,74 @@ def explain_operands(found: Sequence[Expansion], shapes: Sequence[frozenset[Kind
 def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequence[str]) -> Mismatch:
     """Why an opcode is no row of the table: the nearest form decides what is said."""
     name, *modifiers = opcode.split(".")
+    near = tuple(names)
     if name not in rows:
-        near = tuple(names)
         hint = f"did you mean {near[0]}?" if near else ""
         return Mismatch("unknown-opcode", f"there is no instruction {name!r}", hint, None, near)
-    row = min(rows[name], key=lambda r: _distance(r, modifiers))
-    every = frozenset().union(*(r.every_value for r in rows[name]))
-    near = tuple(names)
-    hint = f"did you mean {near[0]}?" if near else f"the form is {row.form.syntax}"
+    fitted = sorted((_fit(row, modifiers) for row in rows[name]), key=lambda fit: fit.distance)
+    best = fitted[0]
+    hint = f"did you mean {near[0]}?" if near else f"the form is {best.row.form.syntax}"
+    every = frozenset().union(*(row.every_value for row in rows[name]))
     for modifier in modifiers:
         if modifier not in every:
             return Mismatch("bad-modifier", f"{name} has no modifier .{modifier}", hint, None, near)
-    for modifier in modifiers:
-        if modifier not in row.every_value:
-            rest = ".".join([name, *(m for m in modifiers if m != modifier)])
-            return Mismatch("bad-modifier", f".{modifier} does not go with {rest}", hint, None, near)
-    missing = _missing(row, modifiers)
-    if missing is not None:
-        if _ROUNDING & set(missing.values):
-            near_rows = [r for r in rows[name] if _distance(r, modifiers) == (0, 1, 0)] or [row]
-            roundings = [slot for r in near_rows if (slot := _missing(r, modifiers)) is not None]
-            listed = _listed([value for slot in roundings for value in slot.values])
-            rounded = f"{opcode} needs a rounding modifier: one of {listed}"
-            return Mismatch("missing-rounding", rounded, hint, None, near)
-        listed = _listed(missing.values)
-        if missing.values == row.form.types or missing.name in ("type", "size") or missing.name.endswith("type"):
-            return Mismatch("missing-type", f"{opcode} needs a type: one of {listed}", hint, None, near)
-        return Mismatch("missing-modifier", f"{opcode} needs one of {listed}", hint, None, near)
+    if best.left_over:
+        wrong = best.left_over[0]
+        rest = ".".join([name, *(modifier for modifier in modifiers if modifier != wrong)])
+        return Mismatch("bad-modifier", f".{wrong} does not go with {rest}", hint, None, near)
+    if best.unfilled:
+        code, what = _missing([fit for fit in fitted if fit.distance == best.distance])
+        return Mismatch(code, f"{opcode} needs {what}", hint, None, near)
     return Mismatch("bad-modifier", f"{opcode}: these modifiers do not go together", hint, None, near)
 
 
-def _listed(values: Sequence[str]) -> str:
-    return " ".join(f".{value}" for value in dict.fromkeys(values))
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """How far the written modifiers fill a row."""
+
+    row: Row
+    choice: tuple[str, ...]
+    left_over: tuple[str, ...]                       # written, but without a place in the row
+    unfilled: tuple[Slot, ...]                       # required by the row, but not written
+
+    @property
+    def distance(self) -> tuple[int, int]:
+        """A missing modifier weighs more than one too many, and a wrong type more than another wrong word."""
+        wrong_types = sum(1 for word in self.left_over if word in self.row.resolver.types)
+        return 2 * len(self.left_over) + 3 * len(self.unfilled), wrong_types
 
 
-def _distance(row: Row, modifiers: Sequence[str]) -> tuple[int, int, int]:
-    """Unknown modifiers first, then slots that stay empty though they must not; a wrong type weighs most."""
-    unknown = [modifier for modifier in modifiers if modifier not in row.every_value]
-    return len(unknown), _unfilled(row, modifiers), sum(1 for word in unknown if word in row.resolver.types)
+def _fit(row: Row, modifiers: Sequence[str]) -> _Fit:
+    """Each modifier into the first free slot that takes it; types keep their order."""
+    choice = [""] * len(row.slots)
+    left_over: list[str] = []
+    past_type = 0
+    for word in modifiers:
+        is_type = word in row.resolver.types
+        places = range(past_type if is_type else 0, len(row.slots))
+        index = next((i for i in places if not choice[i] and word in row.slots[i].values), None)
+        if index is None:
+            left_over.append(word)
+            continue
+        choice[index] = word
+        if is_type:
+            past_type = index + 1
+    unfilled = tuple(slot for slot, value in zip(row.slots, choice, strict=True) if not value and not slot.optional)
+    return _Fit(row, tuple(choice), tuple(left_over), unfilled)
 
 
-def _unfilled(row: Row, modifiers: Sequence[str]) -> int:
-    rest = list(modifiers)
-    empty = 0
-    for slot in row.required_slots:
-        taken = next((m for m in rest if m in slot.values), None)
-        if taken is None:
-            empty += 1
-        else:
-            rest.remove(taken)
-    return empty
-
-
-def _missing(row: Row, modifiers: Sequence[str]) -> Slot | None:
-    rest = list(modifiers)
-    for slot in row.required_slots:
-        taken = next((m for m in rest if m in slot.values), None)
-        if taken is None:
-            return slot
-        rest.remove(taken)
-    return None
+def _missing(fits_: Sequence[_Fit]) -> tuple[str, str]:
+    """Code and words for what the nearest rows, all equally near, have unfilled."""
+    slot = fits_[0].unfilled[0]
+    is_rounding = bool(_ROUNDING & set(slot.values))
+    slots = [fit.unfilled[0] for fit in fits_ if bool(_ROUNDING & set(fit.unfilled[0].values)) == is_rounding]
+    values = dict.fromkeys(value for each in (slots if is_rounding else [slot]) for value in each.values)
+    listed = " ".join(f".{value}" for value in values)
+    if is_rounding:
+        return "missing-rounding", f"a rounding modifier: one of {listed}"
+    if all(value in fits_[0].row.resolver.types for value in slot.values):
+        return "missing-type", f"a type: one of {listed}"
+    return "missing-modifier", f"one of {listed}" if len(values) > 1 else listed
 
 
 def nearest(rows: Mapping[str, tuple[Row, ...]], opcode: str, limit: int = 5) -> tuple[str, ...]:
@@ -146,8 +155,8 @@ def nearest(rows: Mapping[str, tuple[Row, ...]], opcode: str, limit: int = 5) ->
     if name not in rows:
         return tuple(get_close_matches(name, rows, n=limit, cutoff=0.5))
     found: list[str] = []
-    for row in sorted(rows[name], key=lambda r: _distance(r, modifiers)):
-        choice = _closest_choice(row, modifiers)
+    for fit in sorted((_fit(row, modifiers) for row in rows[name]), key=lambda fit: fit.distance):
+        choice = _completed(fit)
         if choice is not None:
             spelled = ".".join([name, *(value for value in choice if value)])
             if spelled not in found:
@@ -157,20 +166,14 @@ def nearest(rows: Mapping[str, tuple[Row, ...]], opcode: str, limit: int = 5) ->
     return tuple(found)
 
 
-def _closest_choice(row: Row, modifiers: Sequence[str]) -> tuple[str, ...] | None:
-    """The written modifiers kept where they fit, required slots filled with their most similar value."""
-    rest = list(modifiers)
-    choice: list[str] = []
-    for slot in row.slots:
-        taken = next((m for m in rest if m in slot.values), "")
-        if taken:
-            rest.remove(taken)
-        choice.append(taken)
-    for index, slot in enumerate(row.slots):
-        if not choice[index] and not slot.optional:
-            similar = [m for word in rest for m in get_close_matches(word, slot.values, n=1, cutoff=0.5)]
+def _completed(fit: _Fit) -> tuple[str, ...] | None:
+    """The choice with its required slots filled by what is most similar to what was left over."""
+    choice = list(fit.choice)
+    for index, slot in enumerate(fit.row.slots):
+        if slot in fit.unfilled:
+            similar = [m for word in fit.left_over for m in get_close_matches(word, slot.values, n=1, cutoff=0.5)]
             choice[index] = similar[0] if similar else slot.values[0]
-    if row.allows(choice):
+    if fit.row.allows(choice):
         return tuple(choice)
-    plain = [value if not slot.optional else "" for slot, value in zip(row.slots, choice, strict=True)]
-    return tuple(plain) if row.allows(plain) else None
+    plain = [value if not slot.optional else "" for slot, value in zip(fit.row.slots, choice, strict=True)]
+    return tuple(plain) if fit.row.allows(plain) else None

@@ -47,6 +47,11 @@ def test_the_order_of_types_matters():
         ("fma.f32", None, "missing-rounding", ".rn"),
         ("div.f32", None, "missing-rounding", ".approx"),
         ("cvt.s32.f32", None, "missing-rounding", ".rzi"),
+        ("cvt.f32.f64", None, "missing-rounding", ".rn .rz .rm .rp"),
+        ("cvt.rn.f32.f16", None, "bad-modifier", ".rn does not go with cvt.f32.f16"),
+        ("cvt.rn.s64.s32", None, "bad-modifier", ".rn does not go with cvt.s64.s32"),
+        ("add.rz.f16", None, "bad-modifier", ".rz does not go with add.f16"),
+        ("atom.global.add.f16", None, "missing-modifier", ".noftz"),
         ("mul.s32", None, "missing-modifier", ".lo"),
         ("add", None, "missing-type", ".u32"),
         ("and.s32", None, "bad-modifier", ".s32"),
@@ -184,6 +189,12 @@ def test_targets():
 def test_which_registers_may_stand_where(opcode, index, register, allowed):
     """Each was put before ptxas."""
     assert TABLE.accepts(operand(opcode, index), register) is allowed
+
+
+def test_instructions_are_reserved_words():
+    assert TABLE.instructions.keys() <= TABLE.reserved_words
+    assert {"WARP_SZ", "vadd4"} <= TABLE.reserved_words
+    assert {"reg", "visible", "maxntid"} <= TABLE.directives
 
 
 def test_special_registers():
