@@ -99,8 +99,8 @@ class _Lowering:
         match node:
             case ast.Name(id=name):
                 return self.named(name)
-            case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-                return constant(float(node.value), self.kind)
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                return constant(number, self.kind)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.negative(operand)
             case ast.BinOp():
@@ -215,8 +215,9 @@ class _Lowering:
     def transcendental(self, name: str, argument: ast.expr) -> str:
         match name:
             case "exp":
-                sign, inner = (-1, argument.operand) if _negation(argument) else (1, argument)
-                scaled = self.emit("mul.f32", self.value(inner), constant(sign * _LOG2_E, "f32"))
+                negated = _negated(argument)
+                scale = constant(_LOG2_E if negated is None else -_LOG2_E, "f32")
+                scaled = self.emit("mul.f32", self.value(negated or argument), scale)
                 return self.emit("ex2.approx.f32", scaled)
             case "exp2":
                 return self.emit("ex2.approx.f32", self.value(argument))
@@ -261,8 +262,11 @@ def _known(node: ast.expr) -> float:
     return value
 
 
-def _negation(node: ast.expr) -> bool:
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _number(node) is None
+def _negated(node: ast.expr) -> ast.expr | None:
+    """`v` of `-v`, unless it is a constant."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _number(node) is None:
+        return node.operand
+    return None
 
 
 def _argument(node: ast.expr, function: str) -> ast.expr | None:

@@ -24,7 +24,7 @@ class Reduction:
 
     name: str
     kind: str
-    inner: ast.AST
+    inner: ast.expr
     axis: int | None
 
 
@@ -33,7 +33,7 @@ class Split:
     """An expression with its reductions taken out: `rest` names them. Innermost first."""
 
     reductions: tuple[Reduction, ...]
-    rest: ast.AST
+    rest: ast.expr
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,19 +45,20 @@ def identity(kind: str, element: str) -> str:
     return _IDENTITIES.get((kind, element), "")
 
 
-def plain(tree: ast.AST) -> ast.AST:
+def plain(tree: ast.expr) -> ast.expr:
     """The expression without calls that only rearrange: `reshape(s, (rows, 1))` is `s`."""
-    return _Plain().visit(_copy(tree))
+    stripped: ast.expr = _Plain().visit(_copy(tree))
+    return stripped
 
 
-def split(tree: ast.AST) -> Split:
+def split(tree: ast.expr) -> Split:
     """Take out every reduction, equal ones once, and name them `m`, `s`, then `m2`, `s2`."""
     taking = _Taking()
     rest = taking.visit(_copy(plain(tree)))
     return Split(tuple(taking.found.values()), rest)
 
 
-def _copy(tree: ast.AST) -> ast.AST:
+def _copy(tree: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(tree), mode="eval").body
 
 
@@ -71,7 +72,8 @@ def _called(node: ast.Call) -> str:
 class _Plain(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if _called(node) in _SHAPING and node.args:
-            return self.visit(node.args[0])
+            inner: ast.AST = self.visit(node.args[0])
+            return inner
         self.generic_visit(node)
         return node
 
