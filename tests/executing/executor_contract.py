@@ -113,7 +113,8 @@ CONTROL = [
 MEMORY = [
     per_thread("shared-reversal", """
         mov.u32 %r11, tile; shl.b32 %r12, %r2, 2; add.u32 %r12, %r11, %r12; st.shared.u32 [%r12], %r1;
-        bar.sync 0; sub.u32 %r13, 63, %r2; shl.b32 %r13, %r13, 2; add.u32 %r13, %r11, %r13; ld.shared.u32 %r10, [%r13];
+        bar.sync 0; sub.u32 %r13, 63, %r2; shl.b32 %r13, %r13, 2; add.u32 %r13, %r11, %r13;
+        ld.shared.u32 %r10, [%r13];
     """, lambda i: i // 64 * 64 + 63 - i % 64, module=".shared .align 4 .b8 tile[256];"),
     per_thread("dynamic-shared-through-a-generic-address", """
         mov.u64 %rd3, smem; cvta.shared.u64 %rd4, %rd3; mul.wide.u32 %rd5, %r2, 4; add.u64 %rd4, %rd4, %rd5;
@@ -212,7 +213,8 @@ TOGETHER = [
 
 ATOMICS = [
     Case("histogram", kernel("""
-        mul.lo.u32 %r10, %r1, 7; and.b32 %r10, %r10, 15; mad.wide.u32 %rd3, %r10, 4, %rd1; red.global.add.u32 [%rd3], 1;
+        mul.lo.u32 %r10, %r1, 7; and.b32 %r10, %r10, 15; mad.wide.u32 %rd3, %r10, 4, %rd1;
+        red.global.add.u32 [%rd3], 1;
     """), line(96, 3), [Buffer(np.zeros(16, "u4"))],
         {0: np.bincount(np.arange(288) * 7 % 16, minlength=16).astype("u4")}),
     Case("atomics-of-each-kind", kernel("""
@@ -227,7 +229,8 @@ ATOMICS = [
     """), line(33, 2), [Buffer(np.zeros(1, "u4"))], {0: np.array([198], "u4")}),
     Case("spin-lock", kernel("""
         $again: atom.global.cas.b32 %r10, [%rd1], 0, 1; setp.ne.u32 %p1, %r10, 0; @%p1 bra $again;
-        membar.gl; ld.volatile.global.u32 %r11, [%rd1+4]; add.u32 %r11, %r11, 2; st.volatile.global.u32 [%rd1+4], %r11;
+        membar.gl; ld.volatile.global.u32 %r11, [%rd1+4]; add.u32 %r11, %r11, 2;
+        st.volatile.global.u32 [%rd1+4], %r11;
         membar.gl; atom.global.exch.b32 %r12, [%rd1], 0;
     """), line(8, 2), [Buffer(np.zeros(2, "u4"))], {0: np.array([0, 32], "u4")}),
     Case("each-thread-gets-a-ticket", kernel("""

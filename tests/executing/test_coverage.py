@@ -29,7 +29,7 @@ def operand_text(operand: Operand, number: int) -> str:
         return "|".join(operand_text(part, number + 8 * i) for i, part in enumerate(operand.parts))
     kinds = operand.kinds
     if "address" in kinds:
-        return f"[{{'param': 'pvar', 'const': 'cvar'}.get(operand.space or '', f'%rd{number + 1}')}]"
+        return {"param": "[pvar]", "const": "[cvar]"}.get(operand.space or "", f"[%rd{number + 1}]")
     if operand.type == "pred" or "pred" in kinds:
         return f"%p{number + 1}"
     if operand.vector > 1 and "vector" in kinds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from executor_contract import HEADER, OUT, REGISTERS, WHO, empty, kernel, line
+from executor_contract import HEADER, REGISTERS, empty, kernel, line
 
 from ptxgen.errors import UsageError
 from ptxgen.executing import Argument, Buffer, Fault, Launch, Outcome, Scalar
@@ -211,7 +211,9 @@ def test_plain_and_atomic_accesses_race() -> None:
 
 
 def test_many_readers_before_one_writer() -> None:
-    body = "ld.global.u32 %r10, [%rd1]; setp.ne.u32 %p1, %r2, 7; @%p1 bra $end;\nst.global.u32 [%rd1], %r1; // here\n$end:"
+    body = """ld.global.u32 %r10, [%rd1]; setp.ne.u32 %p1, %r2, 7; @%p1 bra $end;
+    st.global.u32 [%rd1], %r1; // here
+    $end:"""
     planted(body, "race", 7, launch=line(32), arguments=[Buffer(np.zeros(1, "u4"))])
 
 
@@ -338,5 +340,5 @@ def test_values_and_entries_that_do_not_fit() -> None:
 
 def test_a_fault_leaves_the_buffers_as_they_were_then() -> None:
     body = "st.global.u32 [%rd2], %r1; setp.eq.u32 %p1, %r1, 0;\n@%p1 trap; // here"
-    outcome = run(f"{HEADER}.visible .entry k(.param .u64 out) {{ {REGISTERS}{WHO}{OUT}{body}\nret; }}", line(4), [empty(4)])
+    outcome = run(kernel(body), line(4), [empty(4)])
     assert list(outcome.buffers[0]) == [0, 1, 2, 3]

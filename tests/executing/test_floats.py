@@ -61,9 +61,11 @@ def test_special_values_of_two_operands(opcode: str, sources: list[int], want: i
 @pytest.mark.parametrize(("opcode", "source", "want"), [
     ("neg.f32", ONE, f32(-1)), ("abs.f32", f32(-2.5), f32(2.5)), ("abs.ftz.f32", TINY, 0),
     ("sqrt.rn.f32", MINUS_ZERO, MINUS_ZERO), ("sqrt.rn.f32", f32(-1), 0x7FFFFFFF),
-    ("sqrt.approx.f32", f32(9), f32(3)), ("rcp.rn.f32", MINUS_ZERO, INF | 1 << 31), ("rcp.approx.f32", f32(4), f32(0.25)),
+    ("sqrt.approx.f32", f32(9), f32(3)), ("rcp.rn.f32", MINUS_ZERO, INF | 1 << 31),
+    ("rcp.approx.f32", f32(4), f32(0.25)),
     ("rsqrt.approx.f32", f32(4), f32(0.5)), ("rsqrt.approx.f32", 0, INF), ("rsqrt.approx.f32", f32(-1), 0x7FFFFFFF),
-    ("ex2.approx.f32", f32(10), f32(1024)), ("ex2.approx.ftz.f32", f32(-130), 0), ("ex2.approx.f32", f32(-130), 0x00080000),
+    ("ex2.approx.f32", f32(10), f32(1024)), ("ex2.approx.ftz.f32", f32(-130), 0),
+    ("ex2.approx.f32", f32(-130), 0x00080000),
     ("lg2.approx.f32", f32(8), f32(3)), ("lg2.approx.f32", 0, INF | 1 << 31), ("sin.approx.f32", INF, 0x7FFFFFFF),
     ("cos.approx.f32", 0, ONE), ("tanh.approx.f32", INF, ONE),
 ])
@@ -118,7 +120,8 @@ def test_float_comparisons_order_nan_as_they_say(operator: str) -> None:
 
 
 def test_set_combines_and_gives_both_results() -> None:
-    body = "setp.lt.and.f32 %p|%q, %s0, %s1, !%stop; selp.u32 %a0, 1, 0, %p; selp.u32 %a1, 2, 0, %q; or.b32 %d, %a0, %a1;"
+    body = """setp.lt.and.f32 %p|%q, %s0, %s1, !%stop; selp.u32 %a0, 1, 0, %p; selp.u32 %a1, 2, 0, %q;
+    or.b32 %d, %a0, %a1;"""
     assert evaluate("", "u32", ["f32", "f32"], [[ONE, f32(2)], [f32(2), ONE]], body=body) == [1, 2]
     assert evaluate("set.gt.f32.f32", "f32", ["f32", "f32"], [[f32(2), ONE], [ONE, ONE]]) == [ONE, 0]
     assert evaluate("set.eq.u32.f32", "u32", ["f32", "f32"], [[ONE, ONE], [NAN, NAN]]) == [0xFFFFFFFF, 0]

@@ -49,8 +49,11 @@ def test_a_copy_runs_on_by_itself() -> None:
     assert machine.alive_total == twin.alive_total == 0
 
 
+LANES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1)), min_size=1, max_size=20)
+
+
 @given(operation=st.sampled_from(["add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas"]),
-       signed=st.booleans(), lanes=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1)), min_size=1, max_size=20))
+       signed=st.booleans(), lanes=LANES)
 @settings(max_examples=60, deadline=None)
 def test_atomics_happen_one_after_the_other(operation: str, signed: bool, lanes: list[tuple[int, int]]) -> None:
     type_name = "s32" if signed and operation in {"min", "max"} else "u32"

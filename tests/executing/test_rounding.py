@@ -26,7 +26,9 @@ def words(name: str) -> st.SearchStrategy[int]:
                                  form.bias // 2, form.bias * 3 // 2, top - 1, top])
     mantissas = st.one_of(st.sampled_from([0, 1, (1 << form.mantissa) - 1, 1 << form.mantissa - 1]),
                           st.integers(0, (1 << form.mantissa) - 1))
-    built = st.builds(lambda s, e, m: s << form.bits - 1 | e << form.mantissa | m, st.integers(0, 1), exponents, mantissas)
+    built = st.builds(
+        lambda s, e, m: s << form.bits - 1 | e << form.mantissa | m, st.integers(0, 1), exponents, mantissas
+    )
     return st.one_of(anything, built)
 
 
