@@ -72,7 +72,7 @@ test: lint small-model
 .PHONY: bench
 bench: $(VENV)/package
 	$(BIN)/ptxgen-local models fetch
-	$(BIN)/python bench/examples.py
+	$(BIN)/python -m bench.examples
 
 .PHONY: clean
 clean:

@@ -185,3 +185,7 @@ def _say(text: str, status: int) -> int:
     with contextlib.suppress(OSError):  # nobody is left to hear it
         print(text, file=sys.stderr, flush=True)
     return status
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ptxgen.models.failures import ModelError
 
+#: what a broken or hostile template raises, the sandbox's refusals included
+_RENDERING = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError)
+
 
 def render_chat(
     template: str | None,
@@ -37,12 +40,12 @@ def render_chat(
         return _plain(messages)
     try:
         return _render(template, messages, bos, eos)
-    except TemplateError:
+    except _RENDERING:
         # Some templates know no system role: its text then goes in front of the first question.
         merged = _merge_system(messages)
         try:
             return _render(template, merged, bos, eos)
-        except (TemplateError, TypeError, ValueError) as error:
+        except _RENDERING as error:
             raise ModelError(
                 "the model's chat template cannot be used", why=str(error), fix="try another model"
             ) from error
