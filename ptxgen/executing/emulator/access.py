@@ -137,7 +137,9 @@ def _trace_check(
     for trace, before in against:
         if trace is None:
             continue
-        bad = races.conflicts(trace, where, me, block_sync, warp_sync, m.order)
+        bad = races.conflicts(
+            trace, where, me, block_sync, warp_sync, m.order, private=region.space == "shared"
+        )
         if bad is None:
             continue
         if harmless is not None and before == "wrote":
@@ -172,7 +174,7 @@ def load(
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
             found = _trace_check(m, region, here, address, lanes, width, against, "reads")
-            races.record_reads(region.reads, *found, m.order, time)
+            races.record_reads(region.reads, *found, m.order, time, private=region.space == "shared")
     return result
 
 

@@ -84,10 +84,17 @@ class Order:
     strong: npt.NDArray[np.int32]          # by block of the grid: last atomic access after somebody's fence
 
 
-def conflicts(trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order) -> Bools | None:
-    """Which of the accesses at granules `where` by threads `me` are unordered against the trace; None if none is."""
+def conflicts(
+    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, *, private: bool
+) -> Bools | None:
+    """Which of the accesses at granules `where` by threads `me` are unordered against the trace; None if none is.
+
+    `private`: only threads of one block come to these granules, as in shared memory.
+    """
     tags = trace.tag[where]
     suspects = (tags != 0) & (tags != me)
+    if private:
+        suspects &= trace.time[where] >= block_sync
     if not suspects.any():
         return None
     places = np.flatnonzero(suspects)
@@ -113,12 +120,14 @@ def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: T
 
 
 def record_reads(
-    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int
+    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int, *, private: bool
 ) -> None:
     """Note reads, keeping earlier readers that nothing has ordered before these."""
     tags = trace.tag[where]
     new = me
     others = (tags != 0) & (tags != me)
+    if private:
+        others &= trace.time[where] >= block_sync
     if others.any():
         places = np.flatnonzero(others)
         old, mine = tags[places], me[places]
