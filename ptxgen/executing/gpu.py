@@ -263,6 +263,8 @@ class _Worker:
         return bytes(parts)
 
     def _last_words(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5)       # its pipe closes a little before it has ended
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"exit status {self._process.poll()}"

@@ -131,15 +131,16 @@ class _Run:
 
     def _attempt(self, recipe: Recipe, writer: Writer, judge: Judge) -> bool:
         """One candidate: decoded, then judged unless its text is an earlier one's. True where it is right."""
+        header = self._spec.header(self._arch, self._table)
+        self._current = Candidate(recipe, "unfinished", header)
         self._events.candidate_started(recipe)
-        self._current = Candidate(recipe, "unfinished", "")
+        self._events.text(header, 0, 0)
 
         def heard(piece: str) -> None:
             assert self._current is not None
             self._current = replace(self._current, ptx=self._current.ptx + piece)
             self._events.text(piece, *writer.shared.pace)
 
-        heard(self._spec.header(self._arch, self._table))
         self._current = written = writer.write(recipe, heard)
         self._events.candidate_decoded(written)
         judged = self._judged(written, judge)
