@@ -1,6 +1,6 @@
 """From a spec to the conversation with the model: reference kernels, instruction card, task, repair."""
 
-from ptxgen.prompting.building import BUDGET, build_prompt, task_text
+from ptxgen.prompting.building import BUDGETS, build_prompt, task_text
 from ptxgen.prompting.card import instruction_card, negative_example
 from ptxgen.prompting.conversation import Prompt, estimated_tokens
 from ptxgen.prompting.features import features, similarity
@@ -8,7 +8,7 @@ from ptxgen.prompting.references import Reference, all_references, nearest_refer
 from ptxgen.prompting.repair import repair_turns
 
 __all__ = [
-    "BUDGET",
+    "BUDGETS",
     "Prompt",
     "Reference",
     "all_references",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxgen.prompting.card import instruction_card, negative_example, opcodes
+from ptxgen.prompting.card import instruction_card, negative_example
 from ptxgen.prompting.conversation import FENCE, Prompt, answer, estimated_tokens
 from ptxgen.prompting.outline import outline
 from ptxgen.prompting.references import Reference, nearest_references
@@ -13,8 +13,9 @@ from ptxgen.spec import Param, Spec
 if TYPE_CHECKING:
     from ptxgen.isa import Table
 
-#: Evaluating a token of prompt takes 15 to 20 ms on two CPU cores.
-BUDGET = 2800
+#: At most this many tokens with that many references: evaluating one takes 15 to 20 ms on two CPU cores, and a
+#: second reference is worth more of them than a third.
+BUDGETS = {3: 2500, 2: 3000}
 MOST_REFERENCES = 3
 
 _SYSTEM = (
@@ -25,7 +26,7 @@ _SYSTEM = (
 
 
 def build_prompt(spec: Spec, table: Table, arch: str) -> Prompt:
-    """The conversation that asks for the spec's kernel, about `BUDGET` tokens at most where one reference fits.
+    """The conversation that asks for the spec's kernel, within `BUDGETS` tokens unless one reference exceeds them.
 
     Earlier turns are reference tasks with their kernels, the most similar one last; the answer already begins with
     the spec's header. Raises UsageError for a target that the table does not know.
@@ -33,7 +34,7 @@ def build_prompt(spec: Spec, table: Table, arch: str) -> Prompt:
     header = FENCE + spec.header(arch, table)
     last = _last_turn(spec, table, arch)
     references = list(nearest_references(spec, MOST_REFERENCES))
-    while len(references) > 1 and _tokens(references, last, header) > BUDGET:
+    while len(references) > 1 and _tokens(references, last, header) > BUDGETS[len(references)]:
         references.pop()
     turns: list[tuple[str, str]] = []
     for reference in reversed(references):
@@ -60,9 +61,7 @@ def task_text(spec: Spec, arch: str) -> str:
 
 def _last_turn(spec: Spec, table: Table, arch: str) -> str:
     mistake = negative_example(spec)
-    spelt = set(opcodes(" ".join(outline(spec))))
-    # What the steps spell out already is not said twice.
-    card = [line for line in instruction_card(spec, table, arch) if not spelt.issuperset(opcodes(line))]
+    card = instruction_card(spec, table, arch, arithmetic=not outline(spec))
     lines = [*(f"- {line}" for line in card), f"- not `{mistake.wrong}` but `{mistake.right}`: {mistake.why}"]
     return "\n".join(["Reminders:", *lines, "", task_text(spec, arch)])
 

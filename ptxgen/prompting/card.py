@@ -27,11 +27,12 @@ _OPCODE = re.compile(r"(?<![%\w.])[a-z][a-z0-9]*(?:\.[a-z0-9_]+)+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`when` and `types` are alternatives; an empty one does not restrict."""
+    """`when` and `types` are alternatives; no `types` are all. `structure`: about more than the arithmetic."""
 
     text: str
     when: frozenset[str]
     types: frozenset[str]
+    structure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Mistake:
 def card_lines() -> tuple[Line, ...]:
     """Every line of the card, in the order in which a prompt shows them."""
     return tuple(
-        Line(entry["text"], frozenset(entry["when"]), frozenset(entry.get("types", ())))
+        Line(entry["text"], frozenset(entry["when"]), frozenset(entry.get("types", ())), "structure" in entry)
         for entry in tomllib.loads(_FILE.read_text(encoding="utf-8"))["line"]
     )
 
@@ -64,13 +65,16 @@ def mistakes() -> tuple[Mistake, ...]:
     )
 
 
-def instruction_card(spec: Spec, table: Table, arch: str) -> tuple[str, ...]:
+def instruction_card(spec: Spec, table: Table, arch: str, *, arithmetic: bool = True) -> tuple[str, ...]:
     """The lines that the spec needs, in order. A line with an opcode that `arch` cannot run is left out.
+
+    Without `arithmetic` only those on structure: where steps are listed, they spell the arithmetic out.
 
     Raises KeyError when a line names an opcode that the table does not hold: the card and the table drifted.
     """
     needs, types = _needs(spec)
-    lines = (fill(line.text, spec) for line in card_lines() if _fits(line, needs, types))
+    fitting = [line for line in card_lines() if _fits(line, needs, types) and (arithmetic or line.structure)]
+    lines = (fill(line.text, spec) for line in fitting)
     return tuple(line for line in lines if available(line, table, arch))
 
 

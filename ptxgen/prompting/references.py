@@ -13,9 +13,11 @@ from ptxgen.spec import Spec, load_spec
 FOLDER = Path(__file__).parent / "references"
 #: How much a reference that adds nothing new still counts after the first one, by its similarity alone.
 _KINSHIP = 0.5
+#: Less alike than this, a further reference distracts more than it shows.
+_LEAST = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reference:
     """A spec and a kernel that fulfils it."""
 
@@ -49,22 +51,23 @@ def nearest_references(spec: Spec, count: int) -> tuple[Reference, ...]:
     """The references to show for a spec, nearest first; never the same task.
 
     The first is the most similar. Each further one is chosen for what it adds: the share of the spec's features that
-    no earlier choice shows, plus half its similarity. Ties go to the first name in alphabetical order.
+    no earlier choice shows, plus half its similarity; one that is less alike than 0.3 is not shown. Ties go to the
+    first name in alphabetical order.
     """
     wanted = features(spec)
-    rest = [r for r in all_references() if not same_task(spec, r)]
+    alike = {r: similarity(wanted, r.features) for r in all_references() if not same_task(spec, r)}
     chosen: list[Reference] = []
     missing = wanted
-    while rest and len(chosen) < count:
-
-        def value(reference: Reference, missing: frozenset[str] = missing) -> float:
-            alike = similarity(wanted, reference.features)
-            if not chosen:
-                return alike
-            return weight(missing & reference.features) / (weight(wanted) or 1.0) + _KINSHIP * alike
-
-        best = max(rest, key=value)
+    while len(chosen) < count:
+        rest = [r for r in alike if r not in chosen and (not chosen or alike[r] >= _LEAST)]
+        if not rest:
+            break
+        if chosen:
+            total = weight(wanted) or 1.0
+            gains = {r: weight(missing & r.features) / total + _KINSHIP * alike[r] for r in rest}
+        else:
+            gains = alike
+        best = max(rest, key=gains.__getitem__)
         chosen.append(best)
-        rest.remove(best)
         missing = missing - best.features
     return tuple(chosen)
