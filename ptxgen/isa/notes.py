@@ -24,7 +24,7 @@ UNTYPED: frozenset[str] = frozenset({"label", "function", "prototype", "targets"
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 _TYPE = re.compile(r"(\.?)([A-Za-z][A-Za-z0-9_:]*)(?:([*/])([248]))?")
-_VECTOR = re.compile(r"x(?:(\d+)|\.([A-Za-z][A-Za-z0-9_:]*))")
+_VECTOR = re.compile(r"x(\d+)|x\.([A-Za-z][A-Za-z0-9_:]*?)(?:\[([a-z])\])?(?:([*/])(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,9 @@ class Note:
     access: str = ""
     wider: bool = False
     vector: int = 0                                  # elements in braces; 0: a single register
-    vector_slot: str = ""
+    vector_slot: str = ""                            # or the number in this slot's value,
+    vector_letter: str = ""                          # the one after this letter where there are several,
+    vector_scale: float = 1.0                        # times this
     low: int | None = None
     high: int | None = None
     space: str = ""
@@ -90,8 +92,10 @@ def _parse_note(text: str) -> Note:
         elif match := _RANGE.fullmatch(word):
             note = replace(note, low=int(match.group(1)), high=int(match.group(2)))
         elif match := _VECTOR.fullmatch(word):
-            count, slot = match.groups()
-            note = replace(note, vector=int(count or 0), vector_slot=slot or "")
+            count, slot, letter, sign, factor = match.groups()
+            scale = 1.0 if not sign else float(factor) if sign == "*" else 1 / float(factor)
+            note = replace(note, vector=int(count or 0), vector_slot=slot or "", vector_letter=letter or "",
+                           vector_scale=scale)  # fmt: skip
         elif set(word.split("|")) <= KINDS and word != "pred":
             note = replace(note, kinds=frozenset(word.split("|")))
         elif match := _TYPE.fullmatch(word):
@@ -150,7 +154,8 @@ class OperandResolver:
             kinds = self._usual_kinds(pattern, access, type_name)
         vector = note.vector
         if note.vector_slot in slots:
-            vector = int(re.sub(r"\D", "", slots[note.vector_slot]))
+            number = re.search(rf"{note.vector_letter}(\d+)", slots[note.vector_slot])
+            vector = int(int(number.group(1)) * note.vector_scale) if number else 0
         if pattern.shape == "vector":
             vector = 1 + len(pattern.parts)
         if vector and pattern.shape != "address":

@@ -29,8 +29,8 @@ _HEAD = """\
 .reg .pred %p<32>;
 .reg .b8 %rb<32>;
 .reg .b16 %rs<32>;
-.reg .b32 %r<32>;
-.reg .f32 %f<32>;
+.reg .b32 %r<256>;
+.reg .f32 %f<256>;
 .reg .b64 %rd<32>;
 .reg .f64 %fd<32>;
 .local .align 32 .b8 in_local[256];
