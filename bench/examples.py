@@ -17,12 +17,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ptxgen.errors import PtxgenError
-from ptxgen.generating import Candidate, Flags, Generation, Silence, generate, keep_candidate, resolve_options
-from ptxgen.generating.output import write_file
+from ptxgen.generating import (
+    Candidate,
+    Flags,
+    Generation,
+    Silence,
+    check_writable,
+    generate,
+    keep_candidate,
+    resolve_options,
+    write_file,
+)
 from ptxgen.models import Session, open_session
 from ptxgen.spec import load_spec
 
 ROOT = Path(__file__).resolve().parent.parent
+#: The folder in that of --keep for the kernels that verified.
+VERIFIED = "verified"
 
 
 @dataclass(frozen=True)
@@ -74,8 +85,9 @@ def measure(path: Path, session: Session, flags: Flags, keep: Path | None) -> Ro
         )  # fmt: skip
     if made.status == "unfinished":
         raise KeyboardInterrupt
-    if keep is not None and made.best is not None:
-        write_file(keep / f"{spec.kernel.name}.{options.level}.{made.status}.ptx", made.best.ptx)
+    if keep is not None and made.best is not None and made.status == "verified":
+        (keep / VERIFIED).mkdir(exist_ok=True)
+        write_file(keep / VERIFIED / f"{spec.kernel.name}.{options.level}.ptx", made.best.ptx)
     return row_of(made)
 
 
@@ -157,6 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     specs = given.specs or sorted((ROOT / "examples").glob("*.toml"))
     rows: list[Row] = []
     try:
+        if given.json is not None:
+            check_writable(given.json)
         with closing(open_session(given.model, n_ctx=8192, seed=given.seed or 0, threads=given.threads)) as session:
             for path in specs:
                 for level in given.levels.split(","):

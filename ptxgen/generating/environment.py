@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +21,8 @@ def environment() -> dict[str, str]:
     """Name to version or hash, "" for a package that is not installed."""
     found = {name: _version(package) for name, package in _PACKAGES.items()}
     found["python"] = platform.python_version()
-    found["machine"] = platform.machine()
+    # The number of threads and the processor decide in which order llama.cpp adds.
+    found["machine"] = f"{platform.machine()}, {os.cpu_count()} CPUs"
     found["table"] = load_table().version
     found["grammar"] = grammar_hash()
     return found

@@ -156,7 +156,8 @@ class _Run:
         if twin is not None:
             return replace(written, status="duplicate", trouble=f"the text of candidate {twin.index} again")
         if not written.complete:
-            cut = f"cut after {written.tokens} tokens, before its end"
+            full = written.tokens >= self._options.max_tokens
+            cut = f"{'cut' if full else 'ended by the model'} after {written.tokens} tokens, before its end"
             return replace(written, status="incomplete", trouble=cut, report=f"The kernel was {cut}.")
         started = time.monotonic()
         judgement = judge.judge(written.ptx, self._events.progress)
