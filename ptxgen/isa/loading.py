@@ -190,7 +190,11 @@ def _values(text: str, sets: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _check_conditions(row: Row) -> None:
-    """Every condition speaks of slots and values that the row has."""
+    """Every condition speaks of slots and values that the row has, every note of a state space there is."""
+    for notes in row.notes.values():
+        for note in notes.alternatives:
+            if note.space and note.space not in row.resolver.spaces:
+                raise ValueError(f"{note.space!r} is no state space")
     names = {slot.name: set(slot.values) for slot in row.slots}
     conditions = [c for c, _ in row.needs] + list(row.never)
     for note in row.notes.values():

@@ -14,6 +14,8 @@ _USUAL: tuple[Kind, ...] = (
 )  # fmt: skip
 #: They end the thread or leave the line of statements: guarded, so that what follows stays reachable.
 _TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap", "brkpt"})
+#: Registers that hold addresses of other than 64 bits.
+_POINTERS = {"tmem": "%r30"}
 _HEAD = """\
 .address_size 64
 .global .align 32 .b8 in_global[256];
@@ -104,7 +106,8 @@ def _operand(
         case "address":
             parts = [_part(part, number + 8 * i, types) for i, part in enumerate(operand.parts, 1)]
             # parameters have no addresses in registers; everything else is mostly addressed by one
-            base = _place(operand.space, expansion.name) if "param" in (operand.space or "") else "%rd30"
+            named = "param" in (operand.space or "")
+            base = _place(operand.space, expansion.name) if named else _POINTERS.get(operand.space or "", "%rd30")
             return f"[{', '.join([base, *parts])}]"
         case "symbol":
             # only shared variables have 32-bit addresses
