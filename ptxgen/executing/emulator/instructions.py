@@ -9,14 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ptxgen.executing.emulator import arithmetic, atomics, data, logic, together
+from ptxgen.executing.emulator import arithmetic, atomics, data, logic, special, together
 from ptxgen.executing.emulator.program import Run, Step
-from ptxgen.executing.emulator.scope import Scope
+from ptxgen.executing.emulator.scope import RegisterSymbol, Scope, Unsupported, VariableSymbol
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS
 from ptxgen.isa import load_table
-from ptxgen.isa.model import Mismatch
-from ptxgen.ptx.tree import Instruction
+from ptxgen.isa.model import Kind, Mismatch
+from ptxgen.ptx.tree import (
+    Address,
+    Arguments,
+    Immediate,
+    Instruction,
+    Name,
+    Negated,
+    Operand,
+    Pair,
+    Vector,
+)
 
 Decoder = Callable[[Site], Run | Step]
 
@@ -56,15 +66,51 @@ DECODERS: dict[str, Decoder] = {
 CONTROL = frozenset({"bra", "brx", "call", "ret", "exit"})
 
 
+_NAMES: frozenset[Kind] = frozenset({"label", "symbol", "function", "prototype", "targets"})
+
+
+def _kinds(operand: Operand, scope: Scope, line: int) -> frozenset[Kind]:
+    """What an operand is, as the table calls it. Raises Unsupported for a register that is not declared."""
+    if isinstance(operand, Name):
+        return _kinds_of_name(operand.text, scope, line)
+    if isinstance(operand, Address):
+        return frozenset({"address" if operand.brackets else "symbol"})
+    kind: Kind = {
+        Immediate: "imm", Vector: "vector", Pair: "pair", Negated: "not-pred", Arguments: "arguments",
+    }[type(operand)]  # type: ignore[assignment]
+    return frozenset({kind})
+
+
+def _kinds_of_name(name: str, scope: Scope, line: int) -> frozenset[Kind]:
+    if name == "_":
+        return frozenset({"sink"})
+    if special.known(name):
+        return frozenset({"special"})
+    symbol = scope.find(name)
+    if isinstance(symbol, RegisterSymbol):
+        return frozenset({"pred" if symbol.type == "pred" else "reg"})
+    if isinstance(symbol, VariableSymbol):
+        return frozenset({"symbol"})
+    if symbol is None and name.startswith("%"):
+        raise Unsupported(line, f"{name} is not declared, or a special register that is not emulated")
+    return _NAMES
+
+
 def canonical(instruction: Instruction, scope: Scope) -> Site:
-    """The instruction with its modifiers in the table's order. Raises Unsupported if the table has no such opcode."""
-    table = load_table()
-    found = table.candidates(instruction.opcode)
-    if not found:
-        site = Site(instruction, scope, "", (), ())
-        answer = table.match(instruction.opcode, None)
-        raise site.unsupported(answer.message if isinstance(answer, Mismatch) else "no such instruction")
-    name, *words = found[0].opcode.split(".")
+    """The instruction with its modifiers in the table's order.
+
+    Raises Unsupported if the table has no such opcode, or not with such operands.
+    """
+    line = instruction.span.line
+    found = load_table().match(
+        instruction.opcode, [_kinds(operand, scope, line) for operand in instruction.operands]
+    )
+    if isinstance(found, Mismatch):
+        raise Unsupported(line, f"{found.message} ({found.hint})" if found.hint else found.message)
+    for written, operand in zip(instruction.operands, found.operands, strict=True):
+        if isinstance(written, Vector) and found.name not in {"mov"} and len(written.elements) != operand.vector:
+            raise Unsupported(line, f"{found.opcode} takes a vector of {operand.vector}, not {len(written.elements)}")
+    name, *words = found.opcode.split(".")
     types = tuple(word for word in words if _TYPE.fullmatch(word))
     return Site(instruction, scope, name, tuple(words), types)
 
