@@ -34,6 +34,13 @@ from ptxgen.ptx.tree import (
 )
 
 Children = list[Any]
+_COMMENT = re.compile(r"//.*")
+_SYMBOL = r"[.$%A-Za-z_][A-Za-z0-9_.$%]*"
+_ITEM = rf"(?:-?[0-9]+|{_SYMBOL})(?:\s*[+-]\s*(?:[0-9]+|{_SYMBOL}))*"
+_LABELS = rf"(?:{_SYMBOL}\s*:\s*)*"
+#: A line of a debug section: labels, then perhaps `.b8 1, 2` or `.b64 name+4`.
+_SECTION_DATA = re.compile(rf"{_LABELS}(?:\.b(8|16|32|64)\s+({_ITEM}(?:\s*,\s*{_ITEM})*))?")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.$%])[0-9]{1,40}(?![A-Za-z0-9_.$%])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +268,22 @@ class Builder(Transformer[Token, Module]):
         return Directive("file", f'{" ".join(before.split())} "{path}"{tail}', None, span_of(c[0]))
 
     def section(self, c: Children) -> Directive:
-        lines = [line.strip() for line in c[0].splitlines()]
+        lines = [_COMMENT.sub("", line).strip() for line in c[0].splitlines()]
+        self._check_section(c[0])
         return Directive("section", "\n".join(line for line in lines if line), None, span_of(c[0]))
+
+    def _check_section(self, token: Token) -> None:
+        """A section's body is labels and lists of numbers; the first line that is neither is the fault."""
+        if "{" not in token:
+            return
+        start = (token.line or 1) + token[: token.index("{")].count("\n")
+        for number, line in enumerate(token[token.index("{") + 1 : -1].split("\n"), start):
+            text = _COMMENT.sub("", line).strip()
+            data = _SECTION_DATA.fullmatch(text)
+            bits = int(data[1] or 64) if data else 0
+            if data is None or any(int(n) >= 1 << bits for n in _NUMBER.findall(data[2] or "")):
+                self.fault(Span(number, 1, number, len(line) + 1), "bad-section", "this is no data of a section")
+                return
 
     def instruction(self, c: Children) -> Instruction:
         guard = c[0] if isinstance(c[0], Guard) else None

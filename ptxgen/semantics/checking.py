@@ -81,11 +81,12 @@ def _declare_alias(directive: Directive, scope: Scope, findings: Findings) -> No
 
 
 def _check_unresolved(functions: Sequence[Function], defined: frozenset[str], findings: Findings) -> None:
-    """A module is assembled whole: a function declared in it must be defined in it too."""
+    """A module is assembled whole: a function declared in it must be defined in it too, an `.extern` one where
+    it is called."""
     told: set[str] = set()
     for function in functions:
         name = function.name
-        if name in defined or name in told or name in SYSTEM_FUNCTIONS or "weak" in function.linkage:
+        if name in defined or name in told or name in SYSTEM_FUNCTIONS or {"weak", "extern"} & set(function.linkage):
             continue
         told.add(name)
         findings.error(function.span, "unresolved-function", f"{name} is declared but has no body in this module",

@@ -8,14 +8,14 @@ from ptxgen.isa import Expansion
 from ptxgen.isa import Operand as Wanted
 from ptxgen.ptx.tree import Address, Function, Name, Variable
 from ptxgen.semantics.checking_scopes import Scope
-from ptxgen.semantics.operands import Symbol, meaning
+from ptxgen.semantics.operands import Symbol, is_special, meaning
 
 if TYPE_CHECKING:
     from ptxgen.semantics.checking_instructions import Context
 
 #: Windows of their own, where 32 bits reach everything.
 _NARROW_SPACES = ("shared", "local", "const", "param")
-_GENERIC_SPACES = ("global", "shared", "local", "param")
+_GENERIC_SPACES = ("global", "shared", "local")
 #: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
 _POINTER_BYTES = 8
 _STORES = ("st", "red", "atom")
@@ -36,8 +36,9 @@ def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Sc
                 "put the address into a register",
             )
         return
-    if address.base.text == "_":
-        context.findings.error(address.base.span, "address-base", "_ is no address")
+    if address.base.text == "_" or is_special(address.base.text, context.table):
+        context.findings.error(address.base.span, "address-base", f"{address.base.text} is no address",
+                               "move the address into a register")
     found = meaning(address.base.text, scope.lookup)
     if found is None:
         return
@@ -75,7 +76,7 @@ def _check_variable(
     findings = context.findings
     function = context.function
     role = parameter_role(base.text, function, scope)
-    if space == "" and (found.space not in _GENERIC_SPACES or (found.space == "param" and role == "entry")):
+    if space == "" and found.space not in _GENERIC_SPACES:
         findings.error(
             address.span, "state-space", f"{base.text} is in .{found.space}, which generic addresses do not reach",
             f"write {chosen.name}.{found.space}",

@@ -55,10 +55,11 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
         return None
     shapes = tuple(kinds_of(operand, scope.lookup, table) for operand in instruction.operands)
     found = table.match(instruction.opcode, shapes)
-    if isinstance(found, Mismatch):
-        loose = _accepted_all_the_same(instruction, shapes, table)
+    if isinstance(found, Mismatch) or not _fits(found, instruction, shapes):
+        loose = next((e for e in table.candidates(instruction.opcode) if _fits(e, instruction, shapes)), None)
         if loose is None:
-            findings.error(_mismatch_span(instruction, found), found.code, found.message, found.hint)
+            wrong = found if isinstance(found, Mismatch) else _wrong_kind(found, instruction, shapes)
+            findings.error(_mismatch_span(instruction, wrong), wrong.code, wrong.message, wrong.hint)
             return None
         found = loose
     _check_order(instruction, findings)
@@ -87,11 +88,9 @@ def _check_order(instruction: Instruction, findings: Findings) -> None:
         rest = [m for m in modifiers if m != half]
         findings.error(_opcode_span(instruction), "modifier-order", f".{half} must follow {name} directly",
                        f"write {'.'.join([name, half, *rest])}")
-    if name == "cvta" and "to" in modifiers:
-        following = modifiers[1].partition("::")[0] if modifiers[0] == "to" and len(modifiers) > 1 else ""
-        if following not in ("global", "shared", "local", "const", "param"):
-            findings.error(_opcode_span(instruction), "modifier-order", "cvta begins with .to and a state space",
-                           "write cvta.to.global.u64")
+    if name == "cvta" and "to" in modifiers[1:]:
+        findings.error(_opcode_span(instruction), "modifier-order", ".to must follow cvta directly",
+                       "write cvta.to.global.u64")
 
 
 def _unknown(instruction: Instruction, context: Context) -> None:
@@ -123,21 +122,27 @@ def _mismatch_span(instruction: Instruction, mismatch: Mismatch) -> Span:
     return _opcode_span(instruction)
 
 
-def _accepted_all_the_same(
-    instruction: Instruction, shapes: Sequence[frozenset[Kind]], table: Table
-) -> Expansion | None:
-    """Forms beyond the manual's that every assembler takes: constants for source registers, single
-    predicates given as constants, a discarded result where a value is returned from memory."""
-    for expansion in table.candidates(instruction.opcode):
-        if len(expansion.operands) == len(shapes) and all(
-            wanted.kinds & shape or _leniently(wanted, shape, operand, expansion)
-            for wanted, shape, operand in zip(expansion.operands, shapes, instruction.operands, strict=True)
-        ):
-            return expansion
-    return None
+def _fits(expansion: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]]) -> bool:
+    """Whether every operand is of a kind that may stand there, declarations considered."""
+    return len(expansion.operands) == len(shapes) and all(
+        wanted.kinds & shape or _leniently(wanted, shape, operand, expansion)
+        for wanted, shape, operand in zip(expansion.operands, shapes, instruction.operands, strict=True)
+    )
+
+
+def _wrong_kind(found: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]]) -> Mismatch:
+    """The first operand that what its name stands for rules out."""
+    at = next(
+        i for i, (wanted, shape, operand) in enumerate(zip(found.operands, shapes, instruction.operands, strict=True))
+        if not wanted.kinds & shape and not _leniently(wanted, shape, operand, found)
+    )  # fmt: skip
+    wanted = " or ".join(sorted(found.operands[at].kinds))
+    return Mismatch("operand-kind", f"operand {at + 1} of {found.opcode} must be {wanted}", "", at)
 
 
 def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansion: Expansion) -> bool:
+    """Beyond the manual every assembler takes some constants for source registers and predicates, and some
+    discarded results."""
     if "reg" in shape and "pred" in wanted.kinds:
         return True
     if wanted.access == "read" and "pred" in wanted.kinds:

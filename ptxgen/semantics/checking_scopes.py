@@ -119,8 +119,9 @@ def symbol_of(variable: Variable, table: Table) -> Symbol:
     size: int | None = None
     if all(extent is not None for extent in variable.dimensions):
         size = element * prod(extent or 0 for extent in variable.dimensions)
-    elif variable.initialiser is not None and len(variable.dimensions) == 1:
-        size = element // variable.vector * len(variable.initialiser)
+    elif variable.initialiser is not None and None not in variable.dimensions[1:]:
+        row = prod(extent or 0 for extent in variable.dimensions[1:]) * variable.vector
+        size = element // variable.vector * row * -(-len(variable.initialiser) // max(1, row))
     alignment = variable.alignment or element
     return Symbol(role, variable.type, variable.space, variable.vector, size, alignment)  # type: ignore[arg-type]
 

@@ -157,7 +157,13 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
         )
         return
     assert isinstance(value, int)
-    if wanted.low is not None and not wanted.low <= value <= (wanted.high or 0):
+    if known.kind == "predicate":
+        if value not in (-1, 0, 1):
+            yield Refusal(
+                "truncated-immediate", f"{constant.text} for a predicate is the same as 1",
+                severity="warning", span=span,
+            )
+    elif wanted.low is not None and not wanted.low <= value <= (wanted.high or 0):
         yield Refusal(
             "immediate-range", f"{constant.text} is outside {wanted.low} to {wanted.high}", span=span
         )
@@ -169,9 +175,7 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
 
 
 def fits_bits(value: int, bits: int) -> bool:
-    """Whether an integer survives in so many bits, read as signed or unsigned. A predicate takes 0, 1 and -1."""
-    if bits == 1:
-        return value in (-1, 0, 1)
+    """Whether an integer survives in so many bits, read as signed or unsigned."""
     return -(1 << (bits - 1)) <= value < (1 << bits)
 
 
@@ -253,9 +257,9 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
             yield Refusal("operand-kind", "a constant cannot be written to", span=element.span)
         else:
             found = meaning(element.text, lookup) if isinstance(element, Name) else None
-            if found is not None and found.role != "register":
+            if found is not None and (found.role != "register" or found.vector > 1):
                 yield Refusal(
-                    "operand-kind", f"{element.text} is a {found.role}, not a register", span=element.span
+                    "operand-kind", f"{element.text} is no single register", span=element.span
                 )
             else:
                 yield from refusals(element, wanted, lookup, table)
