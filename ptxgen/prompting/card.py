@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FILE = Path(__file__).with_name("card.toml")
 #: A dotted word is an opcode: `fma.rn.f32`, not `%tid.x` and not `0.0f`.
-_OPCODE = re.compile(r"(?<![%\w.])[a-z][a-z0-9]*(?:\.[a-z0-9_]+)+")
+_OPCODE = re.compile(r"(?<![%\w.])[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+")
 
 
 @dataclass(frozen=True, slots=True)
