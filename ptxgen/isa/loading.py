@@ -14,9 +14,9 @@ from ptxgen.isa.conditions import parse_availability, parse_condition
 from ptxgen.isa.model import Form, Instruction
 from ptxgen.isa.notes import OperandResolver, parse_notes
 from ptxgen.isa.problems import TableError
-from ptxgen.isa.rows import Row, Slot, slot_of
+from ptxgen.isa.rows import Row, Slot
 from ptxgen.isa.surroundings import Surroundings, read_surroundings
-from ptxgen.isa.syntax import parse_syntax
+from ptxgen.isa.syntax import Syntax, parse_syntax
 
 _FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section"})
 _FILE_KEYS = frozenset({"chapter", "section", "order", "commutative", "sets", "about", "form"})
@@ -96,7 +96,7 @@ class _Chapter:
                 row = _read_row(self, entry, line, surroundings, resolver)
                 names.add(row.form.instruction)
                 yield row
-            except ValueError as error:
+            except (ValueError, TypeError, AttributeError) as error:
                 raise self.fail(line, f"the form {syntax!r} is wrong", str(error)) from None
         for name in self.table.get("commutative", "").split():
             if name not in names:
@@ -121,25 +121,7 @@ def _read_row(
         raise ValueError("a form needs `syntax` and `since` (PTX version and least target)")
     syntax = parse_syntax(entry["syntax"])
     sets: dict[str, str] = chapter.table.get("sets", {})
-    known = frozenset(surroundings.types) | surroundings.modifiers.keys() | surroundings.spaces.keys()
-    words = [element.word for element in syntax.elements]
-    unused = entry.keys() - _FORM_KEYS - set(words)
-    if unused:
-        raise ValueError(f"{min(unused)!r} is no key of a form and no slot of this one")
-    types = frozenset(surroundings.types)
-    last_type = max((i for i, w in enumerate(words) if w in types and w not in entry and w not in sets), default=-1)
-    spaces = frozenset() if "space" in words else frozenset(surroundings.spaces)
-    slots: list[Slot] = []
-    for index, element in enumerate(syntax.elements):
-        text = entry.get(element.word, sets.get(element.word))
-        values = _values(text, sets) if text is not None else None
-        slot = slot_of(element, values, types, spaces, index == last_type)
-        for value in slot.values:
-            if value not in known:
-                raise ValueError(f"unknown slot or modifier '.{value}': say its values or add it to modifiers.toml")
-        # `.row.col.f32.f16.f16.f32`: a word that comes again is a slot of its own
-        again = sum(other.name.partition("#")[0] == slot.name for other in slots)
-        slots.append(replace(slot, name=f"{slot.name}#{again + 1}") if again else slot)
+    slots = _read_slots(syntax, entry, sets, surroundings)
     notes = {name: parse_notes(text) for name, text in entry.get("operands", {}).items()}
     written = {name for patterns in syntax.operand_lists for p in patterns for name in (p.name, *p.parts)}
     if notes.keys() - written:
@@ -154,14 +136,14 @@ def _read_row(
         entry["syntax"],
         entry.get("section", f"{chapter.table['section']}-{syntax.name}"),
         availability,
-        next((s.values for s in reversed(slots) if types.issuperset(s.values)), ()),
+        next((s.values for s in reversed(slots) if all(v in surroundings.types for v in s.values)), ()),
         f"isa/instructions/{chapter.path.name}",
         line,
         chapter.table.get("about", {}).get(syntax.name, ""),
     )
     row = Row(
         form,
-        tuple(slots),
+        slots,
         syntax.operand_lists,
         notes,
         tuple((parse_condition(k), parse_availability(v)) for k, v in entry.get("needs", {}).items()),
@@ -172,6 +154,38 @@ def _read_row(
     _check_conditions(row)
     _check_first(row)
     return row
+
+
+def _read_slots(
+    syntax: Syntax, entry: dict[str, Any], sets: dict[str, str], surroundings: Surroundings
+) -> tuple[Slot, ...]:
+    """The slots of a form with their values. Raises ValueError for a word that means nothing."""
+    types, spaces = surroundings.types, surroundings.spaces
+    words = [element.word for element in syntax.elements]
+    unused = entry.keys() - _FORM_KEYS - set(words)
+    if unused:
+        raise ValueError(f"{min(unused)!r} is no key of a form and no slot of this one")
+    literal = [word not in entry and word not in sets for word in words]
+    last_type = max((i for i, word in enumerate(words) if literal[i] and word in types), default=-1)
+    slots: list[Slot] = []
+    for index, element in enumerate(syntax.elements):
+        word = element.word
+        name = word
+        if literal[index]:
+            values: tuple[str, ...] = (word,)
+            if index == last_type:
+                name = "type"
+            elif word in spaces and "space" not in words:
+                name = "space"
+        else:
+            values = _values(entry[word] if word in entry else sets[word], sets)
+        for value in values:
+            if value not in types and value not in surroundings.modifiers and value not in spaces:
+                raise ValueError(f"unknown slot or modifier '.{value}': say its values or add it to modifiers.toml")
+        # `.row.col.f32.f16.f16.f32`: a word that comes again is a slot of its own
+        again = sum(other.name.partition("#")[0] == name for other in slots)
+        slots.append(Slot(f"{name}#{again + 1}" if again else name, values, element.groups))
+    return tuple(slots)
 
 
 def _values(text: str, sets: Mapping[str, str]) -> tuple[str, ...]:
@@ -191,10 +205,10 @@ def _values(text: str, sets: Mapping[str, str]) -> tuple[str, ...]:
 
 def _check_conditions(row: Row) -> None:
     """Every condition speaks of slots and values that the row has, every note of a state space there is."""
-    for notes in row.notes.values():
-        for note in notes.alternatives:
-            if note.space and note.space not in row.resolver.spaces:
-                raise ValueError(f"{note.space!r} is no state space")
+    for each in row.notes.values():
+        for alternative in each.alternatives:
+            if alternative.space and alternative.space not in row.resolver.spaces:
+                raise ValueError(f"{alternative.space!r} is no state space")
     names = {slot.name: set(slot.values) for slot in row.slots}
     conditions = [c for c, _ in row.needs] + list(row.never)
     for note in row.notes.values():

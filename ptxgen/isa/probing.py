@@ -99,7 +99,7 @@ def _operand(
     match kind:
         case "pair":
             first, second = operand.parts
-            return f"{_register(first, number, types)}|{_register(second, number + 10, types)}"
+            return f"{_part(first, number, types)}|{_part(second, number + 10, types)}"
         case "vector":
             elements = (_register(operand, number * 8 % 24 + i, types) for i in range(operand.vector))
             return "{" + ", ".join(elements) + "}"
@@ -134,7 +134,7 @@ def _operand(
 
 
 def _part(operand: Operand, number: int, types: Mapping[str, Type]) -> str:
-    """A further part of an address: coordinates, mostly."""
+    """A part of an address (coordinates, mostly) or of a pair."""
     elements = ", ".join(_register(operand, (number + i) % 32, types) for i in range(operand.vector))
     return f"{{{elements}}}" if "vector" in operand.kinds else elements
 

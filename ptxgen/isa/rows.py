@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ptxgen.isa.conditions import Condition, combine
 from ptxgen.isa.model import Availability, Expansion, Form, Operand
 from ptxgen.isa.notes import Notes, OperandResolver
-from ptxgen.isa.syntax import Element, OperandPattern
+from ptxgen.isa.syntax import OperandPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +213,3 @@ def _holds(terms: _Terms, choice: Sequence[str]) -> bool:
 
 def _names(patterns: Sequence[OperandPattern]) -> frozenset[str]:
     return frozenset(name for pattern in patterns for name in (pattern.name, *pattern.parts))
-
-
-def slot_of(
-    element: Element, values: tuple[str, ...] | None, types: frozenset[str], spaces: frozenset[str], last_type: bool
-) -> Slot:
-    """A slot for an element: a literal type is slot `type` (the last one), a literal state space `space`."""
-    if values is not None:
-        return Slot(element.word, values, element.groups)
-    word = element.word
-    name = "type" if word in types and last_type else "space" if word in spaces else word
-    return Slot(name, (word,), element.groups)

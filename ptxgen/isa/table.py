@@ -127,7 +127,9 @@ class Table:
                     operands = expansion.operands
                     signature = signatures.get(id(operands))
                     if signature is None:
-                        signature = signatures[id(operands)] = tuple((o.kinds, o.type, o.vector) for o in operands)
+                        signature = signatures[id(operands)] = tuple(
+                            (o.kinds, o.type, o.vector, len(o.parts)) for o in operands
+                        )
                     written = [value for value in choice if value]
                     in_order = tuple(value for value in written if value in ordered)
                     key = (in_order, tuple(sorted(written)), signature)
