@@ -257,6 +257,15 @@ def test_shuffle_from_an_absent_lane() -> None:
     assert "lane 16" in fault.message
 
 
+def test_a_broadcast_needs_only_the_value_of_its_leader() -> None:
+    head = "setp.eq.u32 %p1, %r2, 3; @%p1 mov.u32 %r11, 7;\n"
+    tail = " st.global.u32 [%rd2], %r10;"
+    outcome = clean(head + "shfl.sync.idx.b32 %r10, %r11, 3, 31, -1;" + tail, launch=line(32), arguments=[empty(32)])
+    assert list(outcome.buffers[0]) == [7] * 32
+    body = head + "shfl.sync.idx.b32 %r10, %r11, 4, 31, -1; // here\n" + tail
+    planted(body, "uninitialised-register", 0, launch=line(32), arguments=[empty(32)])
+
+
 def test_shuffle_that_waits_for_ever() -> None:
     body = """setp.ge.u32 %p1, %r2, 16; @%p1 bra $high;
     shfl.sync.bfly.b32 %r10, %r1, 1, 31, 0xffffffff; // here

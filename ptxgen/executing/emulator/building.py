@@ -118,6 +118,7 @@ class _Builder:
 
     def _add(self, step: Step, site: Site) -> None:
         step.reads, step.writes = tuple(dict.fromkeys(site.reads)), tuple(dict.fromkeys(site.writes))
+        step.deferred = tuple(site.deferred)
         self.fenced |= site.fences
         for space, width, kind in site.accesses:
             for one in (space,) if space else _GENERIC:

@@ -47,5 +47,6 @@ def prove(steps: list[Step], registers: int) -> frozenset[int]:
         step.unproven = tuple(slot for slot in step.reads if not written[counter] >> slot & 1)
         unproven.update(step.unproven)
     for step in steps:
+        step.unproven = tuple(slot for slot in step.unproven if slot not in step.deferred)
         step.tracked = tuple(slot for slot in step.writes if slot in unproven)
     return frozenset(unproven)

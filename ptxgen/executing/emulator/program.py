@@ -23,7 +23,8 @@ Action = Literal["plain", "jump", "table", "exit", "barrier", "warp"]
 @dataclass(slots=True)
 class Step:
     """One instruction. `reads` and `writes` are register slots; `unproven` those reads that some path may reach
-    before a write; `tracked` the writes to registers that are read unproven somewhere."""
+    before a write; `tracked` the writes to registers that are read unproven somewhere; `deferred` the reads that
+    `run` watches itself, because not every lane's value is used."""
 
     action: Action
     line: int
@@ -41,6 +42,7 @@ class Step:
     writes: tuple[int, ...] = ()
     unproven: tuple[int, ...] = ()
     tracked: tuple[int, ...] = ()
+    deferred: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class Site:
     reads: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
     accesses: list[tuple[str, int, str]] = field(default_factory=list)   # (space, bytes, read/write/atomic/strong)
+    deferred: list[int] = field(default_factory=list)
     fences: bool = False
     atomic: bool = False
 

@@ -10,8 +10,9 @@ from ptxgen.executing.emulator import barriers, warps
 from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import BarrierStep, Run, Step
+from ptxgen.executing.emulator.scope import RegisterSymbol
 from ptxgen.executing.emulator.site import Getter, Site
-from ptxgen.ptx.tree import Operand, Pair
+from ptxgen.ptx.tree import Name, Operand, Pair
 
 
 def _warp_step(site: Site, run: Run, mask: Getter | None) -> Step:
@@ -31,10 +32,20 @@ def shuffle(site: Site) -> Step:
     mask = _mask(site, site.operands[4] if len(site.operands) > 4 else None)
     put = site.put(first, "b32")
     put_flag = site.put(target.second, "pred") if isinstance(target, Pair) else None
+    # Only lanes that somebody reads must hold a value: a broadcast needs that of its leader alone.
+    symbol = site.scope.find(site.operands[1].text) if isinstance(site.operands[1], Name) else None
+    slot = symbol.slot if isinstance(symbol, RegisterSymbol) else -1
+    site.deferred.append(slot)
 
     def run(m: Machine, lanes: Lanes) -> None:
         masks = mask(m, lanes) if mask else None
-        result, good = warps.shuffle(m, lanes, mode, value(m, lanes), b(m, lanes), c(m, lanes), masks)
+        source, good = warps.source_lanes(m, lanes, mode, b(m, lanes), c(m, lanes), masks)
+        if slot in m.written:
+            written = warps.from_lanes(m, lanes, m.written[slot][lanes], source)
+            if not written.all():
+                message = "the value of another lane is read before anything was written to it"
+                m.fault_among("uninitialised-register", message, lanes, ~written, fatal=False)
+        result = warps.from_lanes(m, lanes, value(m, lanes), source)
         put(m, lanes, result)
         if put_flag is not None:
             put_flag(m, lanes, good)

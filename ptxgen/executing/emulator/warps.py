@@ -76,13 +76,15 @@ def never_gathered(m: Machine, lanes: Lanes, opcode: str) -> None:
     m.fault("shuffle" if opcode.startswith("shfl") else "member-mask", message, first)
 
 
-def shuffle(
-    m: Machine, lanes: Lanes, mode: str, value: Words, b: Words, c: Words, masks: Words | None
-) -> tuple[Words, Bools]:
-    """(value, in range) for each lane. Source lanes are found as the PTX ISA's shfl describes them."""
+def source_lanes(
+    m: Machine, lanes: Lanes, mode: str, b: Words, c: Words, masks: Words | None
+) -> tuple[Array, Bools]:
+    """(lane of the warp read, in range) for each lane of a shuffle; out of range it is the lane itself.
+
+    Found as the PTX ISA describes for shfl.
+    """
     slots = m.slots[lanes]
     place = (slots % 32).astype(np.int64)
-    value = np.broadcast_to(value, slots.shape)
     b = np.broadcast_to(b, slots.shape).astype(np.int64) & 31
     c = np.broadcast_to(c, slots.shape).astype(np.int64)
     clamp, segment = c & 31, c >> 8 & 31
@@ -111,8 +113,13 @@ def shuffle(
         number = int(np.argmin(member))
         message = f"lane {int(place[number])} reads lane {int(source[number])}, which does not take part"
         m.fault_among("shuffle", message, lanes, ~member, fatal=False)
-    table = rows(m, value, lanes)
-    return table[warp, source], good
+    return source, good
+
+
+def from_lanes(m: Machine, lanes: Lanes, value: Array, source: Array) -> Array:
+    """What lane `source` of its warp holds, for each lane."""
+    slots = m.slots[lanes]
+    return rows(m, np.broadcast_to(value, slots.shape), lanes)[slots // 32, source]
 
 
 def vote(m: Machine, lanes: Lanes, mode: str, predicate: Bools, masks: Words | None) -> Array:
