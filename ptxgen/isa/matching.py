@@ -149,11 +149,18 @@ def _missing(fits_: Sequence[_Fit]) -> tuple[str, str]:
     return "missing-modifier", f"one of {listed}" if len(values) > 1 else listed
 
 
-def nearest(rows: Mapping[str, tuple[Row, ...]], opcode: str, limit: int = 5) -> tuple[str, ...]:
-    """Opcodes of the table that look most like this one, best first; canonical spelling."""
+def nearest(
+    rows: Mapping[str, tuple[Row, ...]], meant: Mapping[str, str], opcode: str, limit: int = 5
+) -> tuple[str, ...]:
+    """Opcodes of the table that look most like this one, best first; canonical spelling.
+
+    `meant` gives instructions by the names that other languages have for them.
+    """
     name, *modifiers = opcode.split(".")
     if name not in rows:
-        return tuple(get_close_matches(name, rows, n=limit, cutoff=0.5))
+        known = [meant[name]] if meant.get(name) in rows else []
+        similar = get_close_matches(name, rows, n=limit, cutoff=0.5)
+        return tuple(dict.fromkeys([*known, *similar]))[:limit]
     found: list[str] = []
     for fit in sorted((_fit(row, modifiers) for row in rows[name]), key=lambda fit: fit.distance):
         choice = _completed(fit)

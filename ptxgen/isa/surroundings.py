@@ -45,6 +45,7 @@ class Surroundings:
     register_classes: Mapping[str, RegisterClass]
     reserved_words: frozenset[str]
     directives: frozenset[str]
+    meant: Mapping[str, str]                         # names of other languages, and the instruction meant
     modifiers: Mapping[str, str]
     profile: tuple[ProfileGroup, ...]
     profile_registers: tuple[str, ...]
@@ -62,6 +63,7 @@ def read_surroundings(folder: Path) -> Surroundings:
         register_classes=_read(folder, "registers.toml", _register_classes),
         reserved_words=_read(folder, "words.toml", lambda t: frozenset(t["reserved"].split())),
         directives=_read(folder, "words.toml", lambda t: frozenset(t["directives"].split())),
+        meant=_read(folder, "words.toml", lambda t: MappingProxyType(dict(t["meant"]))),
         modifiers=_read(folder, "modifiers.toml", lambda t: MappingProxyType(_modifiers(t))),
         profile=_read(folder, "profile.toml", _profile),
         profile_registers=_read(folder, "profile.toml", lambda t: tuple(t["special_registers"])),

@@ -180,7 +180,7 @@ class Table:
 
     def nearest(self, opcode: str) -> tuple[str, ...]:
         """Opcodes that look most like this one, best first."""
-        return matching.nearest(self.data.rows, opcode)
+        return matching.nearest(self.data.rows, self.data.surroundings.meant, opcode)
 
     def accepts(self, operand: Operand, register_type: str) -> bool:
         """May a register of that declared type stand there?"""

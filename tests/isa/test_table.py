@@ -80,6 +80,9 @@ def test_names_of_unknown_nature_fit_wherever_names_stand():
 
 def test_nearest_names():
     assert TABLE.nearest("exp")[0] == "ex2"
+    assert TABLE.nearest("log2.f32")[0] == "lg2"
+    assert TABLE.nearest("lt2.f32")[0] == "lg2"
+    assert set(TABLE.data.surroundings.meant.values()) <= TABLE.instructions.keys()
     assert "fma.rn.f32" in TABLE.nearest("fma.f32")
     assert "ld.global.f32" in TABLE.nearest("ld.global.f33")
     for expansion in COVERING[::7]:
