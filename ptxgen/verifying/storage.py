@@ -75,9 +75,11 @@ PRECISIONS: dict[str, Precision] = {
 def widen(kind: str, stored: Array) -> Array:
     """Stored elements as float64, int64 or (u64 only) uint64, exactly."""
     if kind == "bf16":
-        return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     if kind in PRECISIONS:
-        return stored.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return stored.astype(np.float64)
     return stored.astype(np.uint64 if kind == "u64" else np.int64)
 
 

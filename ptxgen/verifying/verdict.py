@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import os
 import random
-import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from hypothesis.errors import HypothesisException, NoSuchExample
+from hypothesis.errors import HypothesisException
+from platformdirs import user_cache_path
 
 from ptxgen.executing.protocol import Executor
 from ptxgen.spec import Spec
@@ -128,31 +128,51 @@ class _Tester:
         deadline = time.monotonic() + SHRINKING_SECONDS
         check = self.failure(failing).check
 
+        alike = [failing]
+
         def fails_alike(case: Case) -> bool:
             if repr(case) not in self.results and (self.runs >= until or time.monotonic() > deadline):
                 return False
             failure = self.check(case)
-            return failure is not None and failure.check == check
+            if failure is None or failure.check != check:
+                return False
+            alike.append(case)
+            return True
 
         found = self._find(stream, fails_alike, SHRINKING_RUNS // 2, (Phase.generate, Phase.shrink))
-        candidates = [case for case in (found, failing) if case is not None and fails_alike(case)]
-        return min(candidates, key=_size)
+        smallest = min(alike, key=_size)
+        # Hypothesis knows better which of two cases of the same size is simpler.
+        return found if found is not None and _size(found)[0] <= _size(smallest)[0] else smallest
 
-    def _find(self, stream: int, condition: Any, count: int, phases: tuple[Phase, ...]) -> Case | None:
+    def _find(
+        self, stream: int, condition: Callable[[Case], bool], count: int, phases: tuple[Phase, ...]
+    ) -> Case | None:
+        """What Hypothesis finds within `count` cases. Raises whatever the condition raised first."""
+        raised: list[Exception] = []
+
+        def guarded(case: Case) -> bool:
+            # Hypothesis would take an error for a discovery of its own, and run on to shrink it.
+            if not raised:
+                try:
+                    return condition(case)
+                except Exception as error:
+                    raised.append(error)
+            return True
+
         _keep_hypothesis_out_of_the_working_folder()
         options = settings(
             max_examples=count, database=None, deadline=None, derandomize=False, phases=phases,
             suppress_health_check=list(HealthCheck), print_blob=False,
         )  # fmt: skip
-        held_out = stream >= _HELD_OUT
-        seeds = (_HELD_OUT, _HELD_OUT + 2**31) if held_out else (0, 2**31)
-        try:
-            return find(cases(self.subject.spec, seeds), condition, settings=options, random=random.Random(stream))
-        except NoSuchExample:
-            return None
-        except HypothesisException:
-            # A search that ran out of its budget of launches ends as "flaky"; what it saw is remembered.
-            return None
+        seeds = (_HELD_OUT, _HELD_OUT + 2**31) if stream >= _HELD_OUT else (0, 2**31)
+        strategy = cases(self.subject.spec, seeds)
+        found = None
+        # A search that ran out of its budget of launches ends as "flaky"; what it saw is remembered.
+        with suppress(HypothesisException):
+            found = find(strategy, guarded, settings=options, random=random.Random(stream))
+        if raised:
+            raise raised[0]
+        return found
 
 
 def _size(case: Case) -> tuple[int, int]:
@@ -162,4 +182,4 @@ def _size(case: Case) -> tuple[int, int]:
 def _keep_hypothesis_out_of_the_working_folder() -> None:
     """Hypothesis writes tables into `.hypothesis` where it is run; a user's folder is not the place."""
     if "HYPOTHESIS_STORAGE_DIRECTORY" not in os.environ:
-        set_hypothesis_home_dir(os.path.join(tempfile.gettempdir(), "ptxgen-local-hypothesis"))
+        set_hypothesis_home_dir(user_cache_path("ptxgen-local") / "hypothesis")

@@ -29,9 +29,9 @@ def judge(name: str, kernel, **options):
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_kernels_pass(name):
     for held_out in (False, True):
-        verdict = judge(name, RIGHT[name], seed=5, held_out=held_out, examples=30)
+        verdict = judge(name, RIGHT[name], seed=5, held_out=held_out, examples=24)
         assert verdict.ok, verdict.failures
-        assert verdict.examples == 30
+        assert verdict.examples == 24
         assert len(verdict.sizes_tried) >= 10
 
 
@@ -93,8 +93,8 @@ def slightly_off(inputs, out):
 WRONG = (zeros, constant, off_by_one, last_is_wrong, changes_an_input, not_a_number, slightly_off)
 
 
-#: Every example with two mistakes, and every mistake with three examples of different kinds.
-_PAIRS = [(name, change) for name in RIGHT for change in (zeros, last_is_wrong)]
+#: Every example with one mistake, and every mistake with three examples of different kinds.
+_PAIRS = [(name, change) for name in RIGHT for change in (last_is_wrong,)]
 _PAIRS += [(name, change) for name in ("saxpy", "histogram", "transpose") for change in WRONG]
 
 
@@ -239,6 +239,20 @@ def test_an_entry_that_does_not_fit_is_a_failure_and_a_broken_executor_an_error(
     Refusing.error = PtxgenError("no device")
     with pytest.raises(PtxgenError, match="no device"):
         verify(example("relu"), "", Refusing(RIGHT["relu"]))
+
+
+def test_an_executor_that_breaks_half_way_is_told_once():
+    class Breaking(FakeExecutor):
+        def run(self, *arguments, **options):
+            if len(self.launches) > 70:
+                self.launches.append(None)
+                raise PtxgenError("the device is gone")
+            return super().run(*arguments, **options)
+
+    executor = Breaking(RIGHT["relu"])
+    with pytest.raises(PtxgenError, match="the device is gone"):
+        verify(example("relu"), "", executor, examples=100)
+    assert executor.launches.count(None) == 1
 
 
 # ---------------------------------------------------------------- how it runs
