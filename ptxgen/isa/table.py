@@ -154,7 +154,7 @@ class Table:
         """The rows of an instruction, or those that an opcode, or the beginning of one, can belong to."""
         name, *modifiers = opcode.split(".")
         found = self.data.rows.get(name, ())
-        whole = tuple(row for row in found if row.assign(modifiers) is not None)
+        whole = tuple(row for row in found if modifiers and row.assign(modifiers) is not None)
         return whole or tuple(row for row in found if row.every_value.issuperset(modifiers))
 
     def candidates(self, opcode: str) -> tuple[Expansion, ...]:

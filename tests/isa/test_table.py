@@ -194,9 +194,17 @@ def test_which_registers_may_stand_where(opcode, index, register, allowed):
     assert TABLE.accepts(operand(opcode, index), register) is allowed
 
 
-def test_instructions_are_reserved_words():
-    assert TABLE.instructions.keys() <= TABLE.reserved_words
-    assert {"WARP_SZ", "vadd4"} <= TABLE.reserved_words
+def test_every_instruction_keyword_has_its_forms():
+    assert TABLE.instructions.keys() | {"WARP_SZ"} == TABLE.reserved_words
+
+
+def test_no_word_of_the_vocabulary_is_idle():
+    used = {value for name in TABLE.instructions for row in TABLE.rows(name) for value in row.every_value}
+    assert TABLE.modifiers.keys() <= used
+    assert used <= TABLE.modifiers.keys() | TABLE.types.keys() | TABLE.spaces.keys()
+
+
+def test_directives():
     assert {"reg", "visible", "maxntid"} <= TABLE.directives
 
 
