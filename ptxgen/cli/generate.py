@@ -20,6 +20,7 @@ from ptxgen.generating import (
     generate,
     generation_json,
     kernel_text,
+    make_folder,
     manifest_path,
     resolve_options,
     write_generation,
@@ -69,6 +70,8 @@ def generate_command(
         options = resolve_options(flags, loaded)
         target = out or Path(f"{loaded.kernel.name}.ptx")
         check_writable(target)
+        if keep is not None:
+            make_folder(keep)
         with live_events(options, loaded.kernel.name) as events:
             generation = generate(loaded, options, events)
     except KeyboardInterrupt:

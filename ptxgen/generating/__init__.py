@@ -10,6 +10,7 @@ from ptxgen.generating.output import (
     check_writable,
     keep_candidate,
     kernel_text,
+    make_folder,
     manifest_path,
     write_file,
     write_generation,
@@ -19,6 +20,6 @@ from ptxgen.generating.replaying import Replay, replay
 __all__ = [
     "EXECUTORS", "Candidate", "Events", "Flags", "Generation", "Manifest", "Options", "OutputError",
     "Recipe", "Replay", "Silence", "build_manifest", "check_writable", "generate", "generation_json",
-    "keep_candidate", "kernel_text", "manifest_path", "read_manifest", "replay", "resolve_options",
+    "keep_candidate", "kernel_text", "make_folder", "manifest_path", "read_manifest", "replay", "resolve_options",
     "write_file", "write_generation",
 ]  # fmt: skip

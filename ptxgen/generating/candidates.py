@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ptxgen.assembling import Assembly
@@ -89,7 +90,7 @@ class Generation:
         return sum(candidate.tokens for candidate in self.candidates)
 
 
-def best_of(candidates: list[Candidate]) -> Candidate | None:
+def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     """The one that came furthest, the earliest among equals."""
     return min(candidates, key=lambda c: (_RANK.index(c.status), -_tried(c), c.index), default=None)
 
@@ -98,16 +99,26 @@ def _tried(candidate: Candidate) -> int:
     return candidate.verdict.examples if candidate.verdict else 0
 
 
+#: Added to the temperature for every copy so far.
+HEAT = 0.3
+
+
 def derived_seed(seed: int, index: int) -> int:
     """The sampling seed of candidate `index`: 31 bits, unrelated for neighbouring seeds and indices."""
     digest = hashlib.sha256(f"{seed}/{index}".encode()).digest()
     return int.from_bytes(digest[:4], "little") >> 1
 
 
-def first_recipes(options: Options) -> list[Recipe]:
-    """The candidates made from the prompt as it is: the first one greedily, which a small model does best,
-    the others at the temperature asked for, to be different."""
-    return [
-        Recipe(index, derived_seed(options.seed, index), options.temperature if index else 0.0)
-        for index in range(options.candidates)
-    ]
+def next_recipe(options: Options, made: Sequence[Candidate], parent: Candidate | None = None) -> Recipe:
+    """How the next candidate is decoded, from the prompt as it is or as a repair of `parent`.
+
+    The first one greedily, which a small model does best; the others at the temperature asked for, and
+    hotter for each that came out as a copy: under a strict mask little is left to chance.
+    """
+    index = len(made)
+    copies = sum(candidate.status == "duplicate" for candidate in made)
+    temperature = options.temperature + HEAT * copies if index else 0.0
+    recipe = Recipe(index, derived_seed(options.seed, index), round(temperature, 6))
+    if parent is None:
+        return recipe
+    return replace(recipe, parent=parent.index, parent_ptx=parent.ptx, report=parent.report)

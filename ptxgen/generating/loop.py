@@ -15,8 +15,7 @@ from ptxgen.generating.candidates import (
     Generation,
     Recipe,
     best_of,
-    derived_seed,
-    first_recipes,
+    next_recipe,
 )
 from ptxgen.generating.events import Events
 from ptxgen.generating.judging import Judge
@@ -100,8 +99,8 @@ class _Run:
             self._prompt = (prompt_hash(prompt), tokens, time.monotonic() - started)
             self._events.prompt_ready(tokens, self._prompt[2])
             writer = Writer(shared, prompt, self._spec, self._table, self._options)
-            for recipe in first_recipes(self._options):
-                if self._attempt(recipe, writer, judge):
+            for _ in range(self._options.candidates):
+                if self._attempt(next_recipe(self._options, self._candidates), writer, judge):
                     return
             self._repair(writer, judge)
 
@@ -172,27 +171,18 @@ class _Run:
         )
 
     def _repair(self, writer: Writer, judge: Judge) -> None:
-        """Show the model what is wrong, each round with the best candidate that it was not shown before."""
+        """Show the model what is wrong, each round with the best candidate that it was not shown before, or
+        with the best once more."""
         shown: set[int] = set()
         for attempt in range(1, self._options.repair + 1):
-            parent = best_of(
-                [c for c in self._candidates if c.status in _REPAIRABLE and c.report and c.index not in shown]
-            )
+            wrong = [c for c in self._candidates if c.status in _REPAIRABLE and c.report]
+            parent = best_of([c for c in wrong if c.index not in shown]) or best_of(wrong)
             if parent is None:
                 return
             shown.add(parent.index)
             self._events.repair_started(parent, attempt)
-            index = len(self._candidates)
-            recipe = Recipe(
-                index=index,
-                seed=derived_seed(self._options.seed, index),
-                temperature=self._options.temperature,
-                parent=parent.index,
-                parent_ptx=parent.ptx,
-                report=parent.report,
-            )
             try:
-                if self._attempt(recipe, writer, judge):
+                if self._attempt(next_recipe(self._options, self._candidates, parent), writer, judge):
                     return
             except ContextFull:
                 # The model has no room for its own answer and the report: repair ends, the run does not.

@@ -23,6 +23,7 @@ _REASONS = {
     errno.EROFS: ("the file system is read-only", "write elsewhere with -o"),
     errno.ENOENT: ("the folder does not exist", "make it, or write elsewhere with -o"),
     errno.ENOTDIR: ("a part of the path is no folder", "write elsewhere with -o"),
+    errno.EEXIST: ("there is a file of that name", "name another folder"),
     errno.EISDIR: ("that is a folder", "name a file with -o"),
 }
 
@@ -88,12 +89,19 @@ def write_generation(generation: Generation, manifest: dict[str, Any], out: Path
     write_file(manifest_path(out), json.dumps(manifest, indent=2) + "\n")
 
 
-def keep_candidate(folder: Path, kernel: str, candidate: Candidate) -> None:
-    """`KERNEL.INDEX.ptx` and `KERNEL.INDEX.log` in `folder`, which is made. Raises OutputError."""
+def make_folder(folder: Path) -> None:
+    """The folder and those above it, where they are missing. Raises OutputError where one cannot be made or
+    written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(folder, error) from error
+    check_writable(folder / "candidate")
+
+
+def keep_candidate(folder: Path, kernel: str, candidate: Candidate) -> None:
+    """`KERNEL.INDEX.ptx` and `KERNEL.INDEX.log` in `folder`, which is made. Raises OutputError."""
+    make_folder(folder)
     write_file(folder / f"{kernel}.{candidate.index}.ptx", candidate.ptx)
     write_file(folder / f"{kernel}.{candidate.index}.log", candidate_log(candidate))
 

@@ -68,6 +68,7 @@ def test_nothing_verified_writes_the_best_and_says_so(
         (["none.toml"], "none.toml"),
         (["saxpy.toml", "-o", "no/such/folder/k.ptx"], "does not exist"),
         (["saxpy.toml", "-o", "."], "that is a folder"),
+        (["saxpy.toml", "--keep", "saxpy.toml"], "file of that name"),
         (["saxpy.toml", "--level", "best"], "no level 'best'"),
         (["saxpy.toml", "--executor", "fpga"], "no executor"),
         (["saxpy.toml", "--candidates", "0"], "candidate"),

@@ -40,6 +40,13 @@ def test_the_first_candidate_is_greedy_and_seeds_differ(
     assert not set(first) & {d["seed"] for d in workshop.decodes[4:]}
 
 
+def test_copies_make_it_hotter(workshop: Workshop, spec: Spec, options: Options) -> None:
+    workshop.script = ["wrong", "wrong", "wrong", "wrong 2", "wrong 2", "right"]
+    made = generate(spec, options, Silence())
+    assert [d["temperature"] for d in workshop.decodes] == [0.0, 0.2, 0.5, 0.8, 0.8, 1.1]
+    assert [c.recipe.temperature for c in made.candidates] == [d["temperature"] for d in workshop.decodes]
+
+
 def test_the_prompt_is_read_once(
     workshop: Workshop, spec: Spec, options: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +88,7 @@ def test_repair_shows_the_best_failure_with_the_exact_error(
     assert told[2] == ("user", "wrong: output `out`, index 3")
 
 
-def test_repair_rounds_are_limited_and_never_repeat_a_parent(
+def test_repair_rounds_are_limited_and_take_another_parent_each(
     workshop: Workshop, spec: Spec, options: Options
 ) -> None:
     workshop.script = ["refused", "cut", "cut", "cut", "wrong", "fat"]
@@ -94,6 +101,16 @@ def test_repair_rounds_are_limited_and_never_repeat_a_parent(
     report = workshop.decodes[4]["prompt"].turns[-1][1]
     assert "Unknown symbol '%q'" in report
     assert "ret;" in report, "the line itself is shown"
+
+
+def test_repair_shows_the_same_parent_again_when_there_is_no_other(
+    workshop: Workshop, spec: Spec, options: Options
+) -> None:
+    workshop.script = ["wrong", "wrong", "right"]
+    made = generate(spec, replace(options, candidates=1), Silence())
+    assert statuses(made) == ["failed", "duplicate", "verified"]
+    assert [c.recipe.parent for c in made.candidates] == [None, 0, 0]
+    assert [c.recipe.temperature for c in made.candidates] == [0.0, 0.2, 0.5]
 
 
 @pytest.mark.parametrize(
