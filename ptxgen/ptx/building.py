@@ -281,7 +281,9 @@ class Builder(Transformer[Token, Module]):
             text = _COMMENT.sub("", line).strip()
             data = _SECTION_DATA.fullmatch(text)
             bits = int(data[1] or 64) if data else 0
-            if data is None or any(int(n) >= 1 << bits for n in _NUMBER.findall(data[2] or "")):
+            listed = data[2] or "" if data else ""
+            named = bits < 32 and re.search("[A-Za-z_$%]", listed)
+            if data is None or named or any(int(n) >= 1 << bits for n in _NUMBER.findall(listed)):
                 self.fault(Span(number, 1, number, len(line) + 1), "bad-section", "this is no data of a section")
                 return
 

@@ -102,6 +102,8 @@ def binary(left: Immediate, operator: str, right: Immediate, span: Span) -> Imme
     if is_bits(left) or is_bits(right):
         raise ConstantFault(f"{operator} cannot be applied to a float given by its bits")
     a, b = left.value, right.value
+    if isinstance(a, float) != isinstance(b, float):
+        raise ConstantFault(f"{operator} takes two integers or two floats")
     if isinstance(a, float) or isinstance(b, float):
         return _float_binary(float(a), operator, float(b), text, span)
     unsigned = a >= _SIGNED_LIMIT or b >= _SIGNED_LIMIT

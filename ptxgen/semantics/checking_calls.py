@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ptxgen.isa import Table
 from ptxgen.ptx.parsing import parse_tolerant
 from ptxgen.ptx.tree import Arguments, Directive, Function, Immediate, Instruction, Name, Operand, Span, Variable
 from ptxgen.semantics.checking_scopes import SYSTEM_FUNCTIONS, Findings, Scope, symbol_of
-from ptxgen.semantics.operands import meaning
+from ptxgen.semantics.operands import is_special, meaning
 
 
 def check_call(
@@ -57,8 +58,14 @@ def _signature_of(name: str, scope: Scope) -> Function | None:
         first = detail.text.removeprefix(".calltargets").rstrip(";").split(",")[0].strip()
         function = scope.detail(first)
         return function if isinstance(function, Function) else None
-    text = detail.text.removeprefix(".callprototype").replace(" _", " unnamed")
-    module, faults = parse_tolerant(f".func {text}")
+    return _prototype(detail.text)
+
+
+@lru_cache(maxsize=256)
+def _prototype(text: str) -> Function | None:
+    """The signature in a `.callprototype …;`."""
+    named = text.removeprefix(".callprototype").replace(" _", " unnamed")
+    module, faults = parse_tolerant(f".func {named}")
     if faults or not module.items or not isinstance(module.items[0], Function):
         return None
     return module.items[0]
@@ -91,6 +98,8 @@ def _disagreement(operand: Operand, formal: Variable, scope: Scope, table: Table
         fits = (operand.kind == "int") == (known.kind != "float")
         return "" if fits else f"{operand.text} cannot stand for .{formal.type}"
     found = meaning(operand.text, scope.lookup) if isinstance(operand, Name) else None
+    if isinstance(operand, Name) and is_special(operand.text, table):
+        return f"{operand.text} must be moved into a register first"
     if found is None:
         return ""
     if found.size != wanted.size:

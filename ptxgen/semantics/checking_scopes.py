@@ -186,10 +186,10 @@ def check_variable(
         _check_register(variable, table, findings, where)
     elif variable.type == "pred":
         findings.error(span, "predicate-in-memory", f"{variable.name}: predicates live in registers only")
-    if variable.alignment is not None and (
-        variable.alignment < 1 or variable.alignment & (variable.alignment - 1)
-    ):
-        findings.error(span, "bad-alignment", f"an alignment of {variable.alignment} is no power of two")
+    pointed = next((int(a.rpartition(" ")[2]) for a in variable.attributes if ".align" in a), None)
+    for alignment in (variable.alignment, pointed):
+        if alignment is not None and (alignment < 1 or alignment & (alignment - 1)):
+            findings.error(span, "bad-alignment", f"an alignment of {alignment} is no power of two")
     if variable.space == "reg" or parameter:
         return
     if where == "module" and variable.space in ("local", "param"):

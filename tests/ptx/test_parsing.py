@@ -106,7 +106,7 @@ def test_a_nan_equals_itself() -> None:
     [
         ("1/0", "division by zero"), ("1.0%2.0", "takes integers"), ("1e400", "overflows"), ("~1.0", "integer"),
         ("0xFFFFFFFFFFFFFFFFFF", "64 bits"), ("-0f3F800000", "sign bit"), ("9" * 5000, "64 bits"),
-        ("0f3F800000*2.0", "bits"),
+        ("0f3F800000*2.0", "bits"), ("1+2.0", "two integers"),
     ],
 )  # fmt: skip
 def test_constants_that_denote_nothing(text: str, told: str) -> None:
