@@ -1,6 +1,7 @@
 """The abstract state of a kernel: what a statement does to it, and which statements it allows."""
 
 from ptxgen.semantics.allowing import allowed
+from ptxgen.semantics.checking import check_module
 from ptxgen.semantics.closing import NoWayHome, Plan, plan_closing
 from ptxgen.semantics.contract import Contract, Level, contract_of
 from ptxgen.semantics.state import State
@@ -14,6 +15,7 @@ __all__ = [
     "State",
     "Violation",
     "allowed",
+    "check_module",
     "contract_of",
     "plan_closing",
     "step",
