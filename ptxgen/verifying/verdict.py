@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import os
 import random
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import HypothesisException
-from platformdirs import user_cache_path
 
 from ptxgen.executing.protocol import Executor
 from ptxgen.spec import Spec
@@ -182,4 +183,5 @@ def _size(case: Case) -> tuple[int, int]:
 def _keep_hypothesis_out_of_the_working_folder() -> None:
     """Hypothesis writes tables into `.hypothesis` where it is run; a user's folder is not the place."""
     if "HYPOTHESIS_STORAGE_DIRECTORY" not in os.environ:
-        set_hypothesis_home_dir(user_cache_path("ptxgen-local") / "hypothesis")
+        user = getattr(os, "getuid", int)()  # a folder for each, as /tmp is everybody's
+        set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"ptxgen-local-{user}")
