@@ -177,6 +177,8 @@ class LlamaSession:
         """One batch, at most BATCH tokens. `wanted`: logits of its last token."""
         held, batch = len(self._tokens), self._batch
         self._fresh = False
+        # An interrupt may have come between an earlier decode and its bookkeeping.
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, held, -1)
         batch.n_tokens = len(tokens)
         for index, token in enumerate(tokens):
             batch.token[index] = token
@@ -187,7 +189,6 @@ class LlamaSession:
         batch.logits[len(tokens) - 1] = int(wanted)
         status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
-            llama_cpp.llama_memory_seq_rm(self._memory, 0, held, -1)
             if status == 1:
                 raise ContextFull(held, len(tokens), self.n_ctx)
             why = _last_log() or f"status {status}"

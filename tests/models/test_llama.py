@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,23 @@ class TestLlama(SessionConformance):
         with pytest.raises(ValueError, match="no token"):
             session.logits()
 
+    def test_an_interrupt_leaves_a_session_that_can_go_on(self, session: Session) -> None:
+        tokens = session.tokenize(b"add the two numbers, then store the result; " * 40)[:400]
+        session.evaluate(tokens[:50])
+        expected = session.logits().copy()
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                evaluate_forever(session, tokens)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert 0 <= session.position <= len(tokens)
+        session.rewind(0)
+        session.evaluate(tokens[:50])
+        self._alike(session.logits(), expected)
+
     def test_greedy_text_is_the_same_twice(self, session: Session) -> None:
         texts = []
         for _ in range(2):
@@ -67,6 +85,12 @@ class TestLlama(SessionConformance):
                 session.evaluate(said[-1:])
             texts.append(said)
         assert texts[0] == texts[1]
+
+
+def evaluate_forever(session: Session, tokens: list[int]) -> None:
+    while True:
+        session.rewind(0)
+        session.evaluate(tokens)
 
 
 @pytest.mark.model
