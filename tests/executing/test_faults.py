@@ -7,7 +7,7 @@ import pytest
 from executor_contract import HEADER, REGISTERS, empty, kernel, line
 
 from ptxgen.errors import UsageError
-from ptxgen.executing import Argument, Buffer, Fault, Launch, Outcome, Scalar
+from ptxgen.executing import Alias, Argument, Buffer, Fault, Launch, Outcome, Scalar
 from ptxgen.executing.emulator import Emulator
 
 SHARED = ".shared .align 4 .b8 tile[256];"
@@ -331,7 +331,8 @@ def test_what_is_not_emulated_is_named_with_its_line(statement: str, words: str)
 
 
 @pytest.mark.parametrize("arguments", [
-    [], [empty(1), empty(1)], [Scalar("u32", 1)], [Scalar("q7", 1)],
+    [], [empty(1), empty(1)], [Scalar("u32", 1)], [Scalar("q7", 1)], [Alias(0)], [Alias(3)],
+    [Buffer(np.zeros(1, "u4"), offset=-4)], [Buffer(np.array([None]))],
 ])
 def test_arguments_that_do_not_fit_are_the_callers_mistake(arguments: list[Argument]) -> None:
     with pytest.raises(UsageError):
@@ -340,7 +341,7 @@ def test_arguments_that_do_not_fit_are_the_callers_mistake(arguments: list[Argum
 
 def test_values_and_entries_that_do_not_fit() -> None:
     ptx = f"{HEADER}.visible .entry k(.param .u32 n) {{ {REGISTERS} ret; }}\n"
-    for scalar in (Scalar("u32", -1), Scalar("u32", 2**32), Scalar("f32", 1.0), Scalar("u64", 1)):
+    for scalar in (Scalar("u32", float("nan")), Scalar("u32", 1.5), Scalar("u32", -1), Scalar("u32", 2**32), Scalar("f32", 1.0), Scalar("u64", 1)):
         with pytest.raises(UsageError):
             run(ptx, line(1), [scalar])
     with pytest.raises(UsageError, match="no entry"):

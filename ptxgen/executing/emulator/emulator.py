@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ptxgen.errors import PtxgenError
 from ptxgen.executing.emulator import launching, schedule
 from ptxgen.executing.emulator.building import build
 from ptxgen.executing.emulator.machine import Report, Stopped, make_order, start_batch
@@ -59,6 +60,7 @@ class Emulator:
         self, ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], *, arch: str | None = None
     ) -> Outcome:
         """Launch once; see `Executor.run`. `arch` changes nothing: semantics do not depend on the target."""
+        launching.check_buffers(arguments)
         try:
             program = self.program(ptx, entry)
         except Unsupported as error:
@@ -68,8 +70,14 @@ class Emulator:
         refused = launching.launch_fault(program, launch)
         if refused is not None:
             return Outcome(False, (refused,), launching.results(None, arguments))
-        with np.errstate(all="ignore"):
-            return self._launch(program, launch, arguments)
+        try:
+            with np.errstate(all="ignore"):
+                return self._launch(program, launch, arguments)
+        except MemoryError:
+            raise PtxgenError(
+                "the launch needs more memory than there is", why=f"grid {launch.grid} of blocks {launch.block}",
+                fix="launch fewer blocks, or pass smaller buffers",
+            ) from None
 
     def _launch(self, program: Program, launch: Launch, arguments: Sequence[Argument]) -> Outcome:
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]

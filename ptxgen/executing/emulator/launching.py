@@ -69,14 +69,27 @@ def _check_scalar(param: Variable, number: int, argument: Scalar) -> None:
         raise UsageError(f"argument {number} is {argument.type}, but {param.name} takes .{param.type}")
     if not is_float(argument.type):
         bits = BITS[argument.type]
-        value = int(argument.value)
+        value = int(argument.value) if np.isfinite(argument.value) else 1 << 64
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if argument.type[0] == "s" else (0, (1 << bits) - 1)
         if value != argument.value or not low <= value <= high:
             raise UsageError(f"argument {number}: {argument.value} is no {argument.type}")
 
 
+def check_buffers(arguments: Sequence[Argument]) -> None:
+    """Raises UsageError for arguments that no kernel could take."""
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, Alias) and not (
+            0 <= argument.index < len(arguments) and isinstance(arguments[argument.index], Buffer)
+        ):
+            raise UsageError(f"argument {number} is the same as argument {argument.index}, which is no buffer")
+        if isinstance(argument, Buffer) and argument.offset < 0:
+            raise UsageError(f"argument {number} has a negative offset")
+        if isinstance(argument, Buffer) and argument.data.dtype.hasobject:
+            raise UsageError(f"argument {number} holds Python objects, not numbers")
+
+
 def check_arguments(program: Program, arguments: Sequence[Argument]) -> None:
-    """Raises UsageError for a count, a type or an alias that cannot work."""
+    """Raises UsageError for a count or a type that the kernel does not take."""
     if len(arguments) != len(program.params):
         names = ", ".join(param.name for param in program.params) or "none"
         raise UsageError(
@@ -89,12 +102,6 @@ def check_arguments(program: Program, arguments: Sequence[Argument]) -> None:
             continue
         if size_of(param) != 8 or is_float(param.type):
             raise UsageError(f"argument {number} is a buffer, but {param.name} takes .{param.type}")
-        if isinstance(argument, Alias) and not (
-            0 <= argument.index < len(arguments) and isinstance(arguments[argument.index], Buffer)
-        ):
-            raise UsageError(f"argument {number} is the same as argument {argument.index}, which is no buffer")
-        if isinstance(argument, Buffer) and argument.offset < 0:
-            raise UsageError(f"argument {number} has a negative offset")
 
 
 def _fill(region: Region, initial: list[tuple[int, bytes]]) -> None:
