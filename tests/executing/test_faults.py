@@ -341,7 +341,8 @@ def test_arguments_that_do_not_fit_are_the_callers_mistake(arguments: list[Argum
 
 def test_values_and_entries_that_do_not_fit() -> None:
     ptx = f"{HEADER}.visible .entry k(.param .u32 n) {{ {REGISTERS} ret; }}\n"
-    for scalar in (Scalar("u32", float("nan")), Scalar("u32", 1.5), Scalar("u32", -1), Scalar("u32", 2**32), Scalar("f32", 1.0), Scalar("u64", 1)):
+    for scalar in (Scalar("u32", float("nan")), Scalar("u32", 1.5), Scalar("u32", -1),
+                   Scalar("u32", 2**32), Scalar("f32", 1.0), Scalar("u64", 1)):
         with pytest.raises(UsageError):
             run(ptx, line(1), [scalar])
     with pytest.raises(UsageError, match="no entry"):

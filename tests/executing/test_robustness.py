@@ -32,8 +32,7 @@ def broken(text: str, rng: random.Random) -> str:
         elif change == 1:
             lines[i] = re.sub(r"^(\t(?:@!?%p\d+ )?)\S+", lambda m: m[1] + rng.choice(opcodes), lines[i])
         elif change == 2:
-            near = [-1, 0, 1]
-            lines[i] = re.sub(r"(%\w+?)(\d+)", lambda m: f"{m[1]}{max(1, int(m[2]) + rng.choice(near))}", lines[i])
+            lines[i] = re.sub(r"(%\w+?)(\d+)", lambda m: f"{m[1]}{max(1, int(m[2]) + rng.randint(-1, 1))}", lines[i])
         elif change == 3:
             lines[i] = re.sub(r"\b\d+;", f"{rng.choice([0, 1, 4, 255, 65537])};", lines[i])
         elif change == 4:
