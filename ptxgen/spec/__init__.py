@@ -4,7 +4,14 @@ from ptxgen.spec.expression import Expression
 from ptxgen.spec.fields import SizeRange, Tolerance, ValueRange
 from ptxgen.spec.load import load_spec, parse_spec
 from ptxgen.spec.model import LEVELS, Param, Spec
-from ptxgen.spec.oracle import ORACLE_FUNCTIONS, OracleExpression, function_name, parse_oracle
+from ptxgen.spec.oracle import (
+    ORACLE_FUNCTIONS,
+    REDUCTIONS,
+    SHAPING,
+    OracleExpression,
+    function_name,
+    parse_oracle,
+)
 from ptxgen.spec.problems import SpecError
 from ptxgen.spec.rules import referenced_path
 from ptxgen.spec.trial import complete_sizes, free_sizes, size_range
@@ -13,6 +20,8 @@ from ptxgen.spec.types import TYPES, ScalarType
 __all__ = [
     "LEVELS",
     "ORACLE_FUNCTIONS",
+    "REDUCTIONS",
+    "SHAPING",
     "TYPES",
     "Expression",
     "OracleExpression",

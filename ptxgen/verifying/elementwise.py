@@ -18,24 +18,10 @@ Function = Callable[..., Tracked]
 _MONOTONE: dict[str, Callable[[Array], Array]] = {
     name: getattr(np, name)
     for name in [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "cbrt",
-        "tanh",
-        "arctan",
-        "floor",
-        "ceil",
-        "trunc",
-        "rint",
-        "sign",
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "tanh", "arctan", "floor",
+        "ceil", "trunc", "rint", "sign",
     ]
-}
+}  # fmt: skip
 _OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
     "mod": "%", "remainder": "%", "power": "**", "pow": "**", "bitwise_and": "&", "bitwise_or": "|",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxgen.spec import OracleExpression, function_name
+from ptxgen.spec import REDUCTIONS, SHAPING, OracleExpression, function_name
 from ptxgen.verifying.functions import functions
 from ptxgen.verifying.storage import Precision
 from ptxgen.verifying.tracked import Arithmetic, OracleFailure, Tracked, exact
@@ -29,60 +29,15 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 
-_ALL_PLAIN = frozenset(["zeros", "ones", "arange", "eye"])
-_REST_PLAIN = frozenset(
-    [
-        "reshape",
-        "ravel",
-        "transpose",
-        "swapaxes",
-        "expand_dims",
-        "squeeze",
-        "flip",
-        "roll",
-        "repeat",
-        "tile",
-        "broadcast_to",
-        "tril",
-        "triu",
-        "pad",
-        "sum",
-        "mean",
-        "prod",
-        "var",
-        "std",
-        "max",
-        "min",
-        "amax",
-        "amin",
-        "any",
-        "all",
-        "argmax",
-        "argmin",
-        "cumsum",
-        "count_nonzero",
-        "concatenate",
-        "stack",
-        "sort",
-        "diff",
-    ]
-)
+# Which arguments are plain shapes, axes and amounts: all, all but the first, and these keywords.
+_ALL_PLAIN = frozenset({"zeros", "ones", "arange", "eye"})
+_REST_PLAIN = (REDUCTIONS | SHAPING) - {"dot", "matmul", "take", "outer"}
 _PLAIN_KEYWORDS = frozenset(
     [
-        "axis",
-        "axis1",
-        "axis2",
-        "axes",
-        "keepdims",
-        "minlength",
-        "mode",
-        "constant_values",
-        "shape",
-        "shift",
-        "repeats",
-        "reps",
+        "axis", "axis1", "axis2", "axes", "keepdims", "minlength", "mode", "constant_values", "shape",
+        "shift", "repeats", "reps",
     ]
-)
+)  # fmt: skip
 _GROWING = frozenset(["zeros", "ones", "arange", "eye", "full", "repeat", "tile", "broadcast_to", "pad", "bincount"])
 
 

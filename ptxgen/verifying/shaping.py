@@ -13,20 +13,9 @@ from ptxgen.verifying.tracked import Arithmetic, Tracked, exact, integers
 Function = Callable[..., Tracked]
 
 _MOVERS = [
-    "reshape",
-    "ravel",
-    "transpose",
-    "swapaxes",
-    "expand_dims",
-    "squeeze",
-    "flip",
-    "roll",
-    "repeat",
-    "tile",
-    "broadcast_to",
-    "tril",
-    "triu",
-]
+    "reshape", "ravel", "transpose", "swapaxes", "expand_dims", "squeeze", "flip", "roll", "repeat", "tile",
+    "broadcast_to", "tril", "triu",
+]  # fmt: skip
 _CONVERSIONS = {
     "int8": "s8", "uint8": "u8", "int16": "s16", "uint16": "u16", "int32": "s32", "uint32": "u32",
     "int64": "s64", "uint64": "u64", "float16": "f16", "float32": "f32", "float64": "f64",
