@@ -86,6 +86,17 @@ def test_atomics_happen_one_after_the_other(operation: str, signed: bool, lanes:
     assert list(words[first : first + 4]) == memory
 
 
+def test_float_sums_round_after_every_lane() -> None:
+    """2^24 + 1 + 1 + … stays 2^24 when every step rounds, and NaN is canonical."""
+    ptx = kernel("""red.global.add.f32 [%rd1], 0f3F800000; mov.f32 %f1, 0f7FC01234; red.global.add.f32 [%rd1+4], %f1;
+    atom.global.add.f32 %f2, [%rd1+8], 0f3F800000;""")
+    start = np.array([2**24, 1, 2**24], "f4")
+    outcome = Emulator().run(ptx, None, line(64), [Buffer(start)])
+    assert outcome.ok
+    assert outcome.buffers[0][0] == outcome.buffers[0][2] == 2**24
+    assert outcome.buffers[0].view("u4")[1] == 0x7FFFFFFF
+
+
 def test_a_partly_filled_last_warp() -> None:
     check_case(Emulator(), per_thread("active-mask", "activemask.b32 %r10;",
                                       lambda i: 0xFFFFFFFF if i % 40 < 32 else 0xFF, threads=40))

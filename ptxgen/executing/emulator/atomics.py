@@ -32,7 +32,7 @@ _UFUNCS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`update`: (old words, operand words…) to new words. `ufunc` over `dtype` means the same, for integers."""
+    """`update`: (old words, operand words…) to new words. `ufunc` over `dtype` means the same (NaN payloads aside)."""
 
     name: str
     update: Callable[..., Array]
@@ -50,6 +50,8 @@ def make_operation(name: str, type_name: str) -> Operation:
         return Operation(name, lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)))
     if name == "dec":
         return Operation(name, lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)))
+    if type_name in {"f32", "f64"} and name == "add":
+        return Operation(name, _float_update(name, type_name), np.add, np.dtype(f"f{BITS[type_name] // 8}"))
     if is_float(type_name):
         return Operation(name, _float_update(name, type_name))
     ufunc, dtype = _UFUNCS[name], number_dtype(type_name)
@@ -115,7 +117,11 @@ def apply(
     words = region.view(width)
     place = (offset >> (width.bit_length() - 1)).astype(np.intp)
     if operation.ufunc is not None and not wanted:
-        operation.ufunc.at(words.view(operation.dtype), place, values[0].view(operation.dtype))
+        numbers = words.view(operation.dtype)
+        # One after the other in the order of the index, so float sums round as often as they should.
+        operation.ufunc.at(numbers, place, values[0].view(operation.dtype))
+        if operation.dtype == np.float32:
+            words[place[np.isnan(numbers[place])]] = rounding.F32.nan
         return words[:0]
     order = np.argsort(place, kind="stable")
     sorted_place = place[order]
@@ -127,7 +133,7 @@ def apply(
         return old
     starts = np.flatnonzero(first)
     sizes = np.diff(np.append(starts, place.size))
-    if operation.ufunc is np.add:
+    if operation.ufunc is np.add and operation.dtype.kind != "f":
         return _running_sums(words, place, order, starts, sizes, values[0])
     return _by_turns(words, place, order, np.arange(place.size) - np.repeat(starts, sizes), operation, values)
 

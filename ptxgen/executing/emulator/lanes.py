@@ -48,9 +48,18 @@ def union(first: Lanes | None, second: Lanes) -> Lanes:
             return slice(first.start, second.stop)
         if second.stop == first.start:
             return slice(second.start, first.stop)
-    return normal(np.sort(np.concatenate([as_array(first), as_array(second)])))
+    low = min(lane_at(first, 0), lane_at(second, 0))
+    present = np.zeros(max(lane_at(first, -1), lane_at(second, -1)) - low + 1, np.bool_)
+    for lanes in (first, second):
+        if isinstance(lanes, slice):
+            present[lanes.start - low : lanes.stop - low] = True
+        else:
+            present[lanes - low] = True
+    return normal(np.flatnonzero(present) + low)
 
 
 def lane_at(lanes: Lanes, place: int) -> int:
-    """The lane that is number `place` of the set."""
-    return int(lanes.start) + place if isinstance(lanes, slice) else int(lanes[place])
+    """The lane that is number `place` of the set; negative from the end."""
+    if isinstance(lanes, slice):
+        return int(lanes.start if place >= 0 else lanes.stop) + place
+    return int(lanes[place])

@@ -12,9 +12,10 @@ import time
 import numpy as np
 
 from ptxgen.executing.emulator import barriers, warps
-from ptxgen.executing.emulator.lanes import Lanes, as_array, count, select, union
+from ptxgen.executing.emulator.lanes import Lanes, count, select, union
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Program, Step
+from ptxgen.executing.emulator.values import Bools
 
 _NOWHERE = 1 << 60
 #: Backward jumps a group may make while others wait; a jump after an atomic access counts as many as _SPIN_COST.
@@ -100,7 +101,8 @@ def _run_group(
         m.instructions += size
         if not m.steps & 255:
             _limits(m, step_limit, deadline, seconds, lanes)
-        some = lanes if step.guard is None else _guarded(m, program, step, lanes)
+        chosen = None if step.guard is None else _allowed(m, program, step, step.guard, lanes)
+        some = lanes if chosen is None else select(lanes, chosen)
         if some is None:
             counter += 1
             continue
@@ -116,8 +118,9 @@ def _run_group(
                 m.touched_atomic = True
             counter += 1
             continue
-        if some is not lanes:
-            barriers.ready(m, counter + 1, _rest(lanes, some))
+        rest = None if chosen is None else select(lanes, ~chosen)
+        if rest is not None:
+            barriers.ready(m, counter + 1, rest)
         if step.action == "jump":
             if some is lanes and (step.target > counter or not (m.groups or m.parked or m.waiting)):
                 counter = step.target
@@ -152,13 +155,12 @@ def _run_group(
         return 0
 
 
-def _guarded(m: Machine, program: Program, step: Step, lanes: Lanes) -> Lanes | None:
-    """The lanes whose guard lets the instruction happen."""
-    assert step.guard is not None
-    if step.guard in step.unproven:
-        _check_written(m, program, step.guard, lanes)
-    chosen = m.registers[step.guard][lanes]
-    return select(lanes, ~chosen if step.negated else chosen)
+def _allowed(m: Machine, program: Program, step: Step, guard: int, lanes: Lanes) -> Bools:
+    """Which lanes the guard lets carry the instruction out."""
+    if guard in step.unproven:
+        _check_written(m, program, guard, lanes)
+    value = m.registers[guard][lanes]
+    return ~value if step.negated else value
 
 
 def _check_written(m: Machine, program: Program, slot: int, lanes: Lanes) -> None:
@@ -167,15 +169,6 @@ def _check_written(m: Machine, program: Program, slot: int, lanes: Lanes) -> Non
         name = program.register_names[slot]
         message = f"{name} is read before anything was written to it"
         m.fault_among("uninitialised-register", message, lanes, ~written, fatal=False)
-
-
-def _rest(lanes: Lanes, some: Lanes) -> Lanes:
-    places = as_array(lanes)
-    inside = np.zeros(places.size, np.bool_)
-    inside[np.searchsorted(places, as_array(some))] = True
-    rest = select(lanes, ~inside)
-    assert rest is not None
-    return rest
 
 
 def _warp_step(m: Machine, step: Step, counter: int, lanes: Lanes) -> bool:
