@@ -288,11 +288,24 @@ def test_member_masks() -> None:
 
 
 def test_an_endless_loop_is_a_verdict() -> None:
-    body = "$again:\nbra $again; // here"
+    body = "mov.u32 %r10, 0;\n$again: add.u32 %r10, %r10, 1;\nbra $again; // here"
     ptx = kernel(body)
-    fault = only(run(ptx, line(32), [empty(1)], Emulator(step_limit=5000)), "step-limit")
-    assert fault.line == marked(ptx)
+    only(run(ptx, line(32), [empty(1)], Emulator(step_limit=5000)), "step-limit")
     only(run(ptx, line(32), [empty(1)], Emulator(step_limit=10**12, time_limit=0.05)), "time-limit")
+
+
+def test_a_loop_that_changes_nothing_is_found_before_the_limit() -> None:
+    """Part of the threads waits at a barrier meanwhile, and half of them has left."""
+    body = """mov.u32 %r10, 0; setp.lt.u32 %p1, %r2, 8; @%p1 ret; setp.lt.u32 %p1, %r2, 40; @%p1 bra $wait;
+    $again: xor.b32 %r10, %r10, 1; setp.lt.u32 %p2, %r10, 5;
+    @%p2 bra $again; // here
+    $wait: bar.sync 0;"""
+    ptx = kernel(body)
+    fault = only(run(ptx, line(64), [empty(1)], Emulator(step_limit=10**12)), "step-limit")
+    assert fault.line == marked(ptx)
+    assert "endless" in fault.message
+    counting = body.replace("xor.b32 %r10, %r10, 1", "add.u32 %r10, %r10, 1").replace("%r10, 5;", "%r10, 20000;")
+    clean(counting, launch=line(64), arguments=[empty(1)])
 
 
 def test_trap() -> None:

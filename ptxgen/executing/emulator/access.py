@@ -185,6 +185,7 @@ def store(
     """Neighbouring elements to each address; among lanes that write one place the last wins."""
     offset = offsets(m, region, address, lanes)
     check(m, region, address, offset, lanes, width * len(values), MAPPED | WRITABLE, "a write")
+    m.changes += 1
     words = region.view(width)
     bits = width.bit_length() - 1
     time = m.tick()

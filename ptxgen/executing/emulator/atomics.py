@@ -32,7 +32,7 @@ _UFUNCS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`update`: (old words, operand words…) to new words. `ufunc` over `dtype` means the same (NaN payloads aside)."""
+    """`update`: (old words, operand words…) to new words. `ufunc` over `dtype` means the same but for NaN."""
 
     name: str
     update: Callable[..., Array]
@@ -105,6 +105,7 @@ def atomic(site: Site) -> Run:
                 olds.append(apply(region, here, width, operation, mine, wanted=gives))
             for put, old in zip(puts, olds, strict=False):
                 put(m, some, old)
+        m.changes += 1
         m.note_strong(lanes)
 
     return run

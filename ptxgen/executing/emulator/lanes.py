@@ -31,11 +31,11 @@ def as_array(lanes: Lanes) -> LaneArray:
 
 def select(lanes: Lanes, chosen: Bools) -> Lanes | None:
     """Those lanes whose entry of `chosen` (one per lane of the set) is true; None if there is none."""
-    places = np.flatnonzero(chosen)
+    if chosen.all():
+        return lanes
+    places = chosen.nonzero()[0]
     if places.size == 0:
         return None
-    if places.size == chosen.size:
-        return lanes
     return normal(places + lanes.start if isinstance(lanes, slice) else lanes[places])
 
 

@@ -42,6 +42,16 @@ class Arrival:
     target: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a loop's jump found: if a later one finds the same, nothing will ever change."""
+
+    target: int
+    changes: int
+    alive: int
+    registers: list[Array]
+
+
 @dataclass(slots=True)
 class Report:
     """Faults seen so far in a launch, the first of each kind and line."""
@@ -94,6 +104,9 @@ class Machine:
     steps: int = 0
     instructions: int = 0
     touched_atomic: bool = False
+    changes: int = 0                           # memory instructions that write
+    jumps: int = 0                             # backward jumps while nobody else could run
+    snapshot: Snapshot | None = None
 
     @property
     def lanes(self) -> int:
@@ -155,6 +168,23 @@ class Machine:
         """These lanes' blocks passed a memory fence."""
         if self.order.fence.size:
             self.order.fence[self.grid_blocks(lanes)] = self.tick()
+
+    def goes_round(self, target: int) -> bool:
+        """Called at a backward jump while nobody else can run: is the machine where it was some jumps ago?
+
+        Every 4,096 jumps the registers are kept and compared at the sixteen jumps that follow.
+        """
+        self.jumps += 1
+        since = self.jumps & 4095
+        if since == 0:
+            kept = [register.copy() for register in self.registers]
+            self.snapshot = Snapshot(target, self.changes, self.alive_total, kept)
+        old = self.snapshot
+        if not 0 < since <= 16 or old is None:
+            return False
+        if (old.target, old.changes, old.alive) != (target, self.changes, self.alive_total):
+            return False
+        return all(np.array_equal(a, b) for a, b in zip(old.registers, self.registers, strict=True))
 
     def tick(self) -> int:
         """The time of a memory instruction that begins now."""

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from ptxgen.executing.emulator import barriers, warps
-from ptxgen.executing.emulator.lanes import Lanes, count, select, union
+from ptxgen.executing.emulator.lanes import Lanes, count, lane_at, select, union
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Program, Step
 from ptxgen.executing.emulator.values import Bools
@@ -74,7 +74,7 @@ def _wake(m: Machine, program: Program) -> bool:
 
 
 def _limits(m: Machine, step_limit: int, deadline: float, seconds: float, lanes: Lanes) -> None:
-    lane = lanes.start if isinstance(lanes, slice) else int(lanes[0])
+    lane = lane_at(lanes, 0)
     if m.steps > step_limit:
         m.fault("step-limit", f"no end after {step_limit} steps", lane)
     if time.monotonic() > deadline:
@@ -118,10 +118,14 @@ def _run_group(
                 m.touched_atomic = True
             counter += 1
             continue
-        rest = None if chosen is None else select(lanes, ~chosen)
-        if rest is not None:
+        if chosen is not None and some is not lanes:
+            rest = select(lanes, ~chosen)
+            assert rest is not None
             barriers.ready(m, counter + 1, rest)
         if step.action == "jump":
+            if step.target <= counter and some is lanes and not m.groups and m.goes_round(step.target):
+                lane = lane_at(lanes, 0)
+                m.fault("step-limit", "an endless loop: it changes neither registers nor memory any more", lane)
             if some is lanes and (step.target > counter or not (m.groups or m.parked or m.waiting)):
                 counter = step.target
                 continue
