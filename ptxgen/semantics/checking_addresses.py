@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ptxgen.isa import Expansion
 from ptxgen.isa import Operand as Wanted
 from ptxgen.ptx.tree import Address, Function, Name, Variable
+from ptxgen.semantics.checking_components import HANDLES, check_components, check_handle
 from ptxgen.semantics.checking_scopes import Scope
 from ptxgen.semantics.operands import Symbol, is_special, meaning
 
@@ -21,12 +22,13 @@ _POINTER_BYTES = 8
 _STORES = ("st", "red", "atom")
 #: Instructions that touch as many bytes as their type and vector say.
 _WHOLE_ACCESS = ("ld", "ldu", "st", "atom", "red")
-_TEXTURES = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep")
 
 
 def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Scope, context: Context) -> None:
     """Everything that can be said of `[...]` from declarations alone."""
-    if chosen.name in _TEXTURES:
+    check_components(address, wanted, chosen, scope, context)
+    if chosen.name in HANDLES:
+        check_handle(address, chosen, scope, context)
         return
     space = (wanted.space or "").partition("::")[0]
     if address.base is None:
