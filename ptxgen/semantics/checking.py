@@ -110,6 +110,8 @@ def _check_function(function: Function, top: Scope, defined: frozenset[str], con
     for variable in (*function.returns, *function.params):
         check_type_available(variable, context)
         check_variable(variable, scope, table, findings, where=function.kind, parameter=True)
+        if None in variable.dimensions and variable not in function.params[-1:]:
+            findings.error(variable.span, "incomplete-type", "only the last parameter may leave its extent open")
         if function.kind == "entry" and variable.space != "param":
             findings.error(variable.span, "parameter-space", "a kernel's parameters are in .param")
         if function.body is not None:

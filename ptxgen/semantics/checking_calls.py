@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
 from ptxgen.ptx.parsing import parse_tolerant
 from ptxgen.ptx.tree import Arguments, Directive, Function, Immediate, Instruction, Name, Operand, Span, Variable
 from ptxgen.semantics.checking_scopes import SYSTEM_FUNCTIONS, Findings, Scope, symbol_of
-from ptxgen.semantics.operands import is_special, meaning
+from ptxgen.semantics.operands import immediate_refusals, is_special, meaning
 
 
 def check_call(
@@ -95,8 +96,9 @@ def _disagreement(operand: Operand, formal: Variable, scope: Scope, table: Table
     if known is None:
         return ""
     if isinstance(operand, Immediate):
-        fits = (operand.kind == "int") == (known.kind != "float")
-        return "" if fits else f"{operand.text} cannot stand for .{formal.type}"
+        place = Wanted(formal.name, "read", formal.type, frozenset({"imm"}))
+        against = immediate_refusals(operand, place, table)
+        return next((refusal.message for refusal in against if refusal.severity == "error"), "")
     found = meaning(operand.text, scope.lookup) if isinstance(operand, Name) else None
     if isinstance(operand, Name) and is_special(operand.text, table):
         return f"{operand.text} must be moved into a register first"

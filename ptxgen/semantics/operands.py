@@ -19,6 +19,8 @@ from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operan
 Role = Literal["register", "variable", "label", "function", "prototype", "targets"]
 #: A name's component: of a vector register, or of a vector special register.
 COMPONENTS = ("x", "y", "z", "w", "r", "g", "b", "a")
+#: A byte or half of a register, in video instructions.
+SELECTORS = ("b0", "b1", "b2", "b3", "h0", "h1")
 #: 16-bit reads of these are allowed for the sake of old programs.
 NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _NAME_KINDS: frozenset[Kind] = frozenset(
@@ -68,8 +70,8 @@ def meaning(name: str, lookup: Lookup) -> Symbol | None:
         if whole is not None and whole.role == "register" and component in COMPONENTS:
             if whole.vector > max(1, COMPONENTS.index(component) % 4):
                 return Symbol("register", whole.type, "reg", 1, whole.size, whole.alignment)
-        elif whole is not None and whole.role == "register" and component[:1] in ("b", "h"):
-            return whole  # a byte or half selector of a video instruction
+        elif whole is not None and whole.role == "register" and component in SELECTORS:
+            return whole
     return found
 
 
