@@ -85,7 +85,7 @@ def test_approximate_functions_lie_within_an_ulp(name: str, function) -> None:
 
 @pytest.mark.parametrize("name", ["f16", "bf16"])
 @given(data=st.data())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_packed_halves_are_two_scalars(name: str, data: st.DataObject) -> None:
     pairs = [[data.draw(words(name)) for _ in range(6)] for _ in range(12)]
     packed = [[p[0] | p[1] << 16, p[2] | p[3] << 16, p[4] | p[5] << 16] for p in pairs]
@@ -151,7 +151,7 @@ def integral(value: Fraction, mode: str) -> int:
 @pytest.mark.parametrize("target", list(INTEGERS))
 @pytest.mark.parametrize("source", ["f16", "f32", "f64"])
 @given(data=st.data())
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_float_to_integer_clamps(source: str, target: str, data: st.DataObject) -> None:
     form = exact.FORMATS[source]
     mode = data.draw(st.sampled_from(["rni", "rmi", "rpi", "rzi"]))

@@ -203,7 +203,7 @@ def bit_cases() -> list[Case]:
 @pytest.mark.parametrize(("opcode", "result", "sources", "reference"), arithmetic_cases() + bit_cases(),
                          ids=lambda v: v if isinstance(v, str) and "." in v else "")
 @given(data=st.data())
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_instruction(
     opcode: str, result: str, sources: list[str], reference: Callable[..., int], data: st.DataObject
 ) -> None:

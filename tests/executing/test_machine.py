@@ -54,7 +54,7 @@ LANES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1)), min_si
 
 @given(operation=st.sampled_from(["add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas"]),
        signed=st.booleans(), lanes=LANES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_atomics_happen_one_after_the_other(operation: str, signed: bool, lanes: list[tuple[int, int]]) -> None:
     type_name = "s32" if signed and operation in {"min", "max"} else "u32"
     region = make_region("global", (Extent("words", 0x7C << 40 | 4096, 16),), smallest=4)
