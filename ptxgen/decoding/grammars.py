@@ -38,7 +38,7 @@ def statement_grammar(allowed: AllowedStatements, rejected: tuple[str, ...] = ()
             parts.append(terminal(alternation(guards)) + ("?" if "" in row.guards else ""))
         parts.append(f"/{alternation(opcodes)}{' ' if row.operands else ''}/")
         parts.append(' ", " '.join(terminal(alternation(o)) for o in row.operands))
-        lines.append(f'/\\t/ {" ".join(parts)} /;\\n/')
+        lines.append(f"/\\t/ {' '.join(parts)} /;\\n/")
     leave_out = "|".join(e for e in (allowed.exclude, *rejected) if e)
     taken_away = f" & ~/({leave_out})/" if leave_out else ""
     named = [f"{name}: /{expression}/" for expression, name in terminals.items()]

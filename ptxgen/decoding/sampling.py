@@ -34,4 +34,5 @@ class Sampler:
 
     def _draw(self, weights: npt.NDArray[np.float64]) -> int:
         cumulated = np.cumsum(weights)
-        return int(min(np.searchsorted(cumulated, self._generator.random() * cumulated[-1], side="right"), len(weights) - 1))
+        point = self._generator.random() * cumulated[-1]
+        return int(min(np.searchsorted(cumulated, point, side="right"), len(weights) - 1))

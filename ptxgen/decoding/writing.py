@@ -86,7 +86,7 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.canonical = Canonical(self.session)
-        self.pending: list[int] = []         # chosen, not yet evaluated
+        self.pending: list[int] = []  # chosen, not yet evaluated
         self.plan = self._first_plan()
 
     # ------------------------------------------------------------ the loop

@@ -27,10 +27,15 @@ MEMORY = frozenset({"ld", "st", "atom", "red"})
 OWN_RULES = frozenset({"bra", "ret", "exit", "cvta", "mov", "add", "mad", "div", "rem", "shl", "shr", "selp"}) | (
     MEMORY | frozenset(COLLECTIVE)
 )
+#: Instructions whose opcodes differ in more than their type.
+WHOLE = frozenset({"bra", "ret", "exit", "cvta", "bar", "barrier"})
 #: `op d, a, a` says nothing that a move or a constant would not.
 DEGENERATE = ("sub", "max", "min", "setp", "xor", "and", "or", "div", "rem", "selp")
 
-SYNTAX_OPERAND = r"(%[a-z]{1,2}[0-9]{1,3}|%n?(tid|ctaid)\.[xyz]|-?[0-9]{1,9}|0f[0-9A-F]{8}|-?[0-9]{1,6}\.[0-9]{1,6}|\[(param_[a-z0-9_]{1,16}|%[a-z]{1,2}[0-9]{1,3}(\+[0-9]{1,4})?)\])"
+REGISTER = r"%[a-z]{1,2}[0-9]{1,3}"
+NUMBER = r"(-?[0-9]{1,9}|0f[0-9A-F]{8}|-?[0-9]{1,6}\.[0-9]{1,6})"
+ADDRESS = rf"\[(param_[a-z0-9_]{{1,16}}|{REGISTER}(\+[0-9]{{1,4}})?)\]"
+SYNTAX_OPERAND = rf"({REGISTER}|%n?(tid|ctaid)\.[xyz]|{NUMBER}|{ADDRESS})"
 
 
 def allowed(state: State, reserve: Reserve | None = None) -> AllowedStatements:
@@ -68,7 +73,9 @@ def _groups(expansions: tuple[Expansion, ...]) -> tuple[tuple[Expansion, tuple[s
 def _family(expansion: Expansion) -> tuple[object, ...]:
     """What the rules look at beside the operands: the name where it has rules of its own, and its company."""
     name = expansion.name
-    if name in OWN_RULES or not expansion.operands:
+    if name in WHOLE or not expansion.operands:
+        return (expansion.opcode,)
+    if name in OWN_RULES:
         special = tuple(sorted(set(expansion.slots.values()) & {"wide", "lo", "nc", "up"}))
         return name, special, expansion.type if name in {"add", "mad"} else ""
     return name in REWRITING, name in CONSTANT_FIRST
@@ -85,7 +92,7 @@ def rows_of(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
     """The rows of one expansion."""
     name = expansion.name
     if name == "bra":
-        return branch_rows(state) if expansion.opcode == "bra" else []
+        return branch_rows(state) if expansion.opcode == "bra" and len(expansion.operands) == 1 else []
     if name == "ret":
         return return_rows(state) if expansion.opcode == "ret" else []
     if name == "exit":

@@ -85,6 +85,8 @@ def fits(value: Value, type_name: str, moved: bool = False) -> bool:
     if value.pointer is not None:
         return False
     kind = kind_of_type(type_name)
+    if value.kind == "bf16" and type_name == "u16":
+        return True  # older targets widen a bf16 by its bits
     return kind == value.kind or (kind == "" and (moved or value.kind == "int"))
 
 
@@ -136,11 +138,13 @@ def fresh(state: State, type_name: str, reserve: Reserve, classes: tuple[str, ..
 
 
 def guards(state: State) -> tuple[str, ...]:
-    """Every predicate that a guard may name, plain and negated."""
+    """Every predicate that a guard may name, plain and negated; not those that this path has decided."""
     found: tuple[str, ...] | None = state.memo.get("guards")
     if found is None:
         types = state.contract.register_types
-        names = types if state.level < Level.SCOPED else state.registers
-        found = tuple(g for n in names if types[n] == "pred" for g in (f"@{n} ", f"@!{n} "))
+        names = [r for r in (types if state.level < Level.SCOPED else state.registers) if types[r] == "pred"]
+        if state.level >= Level.TYPESTATE:
+            names = [r for r in names if state.registers[r] not in state.decided]
+        found = tuple(g for n in names for g in (f"@{n} ", f"@!{n} "))
         state.memo["guards"] = found
     return found

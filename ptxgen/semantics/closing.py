@@ -44,6 +44,13 @@ def plan_closing(state: State) -> Plan:
     return Plan(writer.lines, {c: n for c, n in used.items() if n > 0})
 
 
+def _common_type(element: str) -> str:
+    """The type in which owed inputs are joined on their way to an output."""
+    if element in ("f16", "bf16", "f64"):
+        return "f32"
+    return "s32" if kind_of_type(element) == "int" else "f32"
+
+
 class _Writer:
     """Writes one plan: holds the state reached and the lines that led there."""
 
@@ -120,15 +127,15 @@ class _Writer:
         index = self._guarded_index() if output.sized or any(p.sized for p in self.state.unconsumed()) else None
         last = [p.symbol for p in self.state.unstored()] in ([output.symbol], [])
         owed = self.state.unconsumed() if last else []
-        integer = kind_of_type(output.element) == "int"
+        common = _common_type(output.element)
         register = None
         for parameter in owed:
             value = self._number(parameter, index)
-            value = self._convert(value, parameter.element, "s32" if integer else "f32")
-            register = value if register is None else self._join(register, value, "s32" if integer else "f32")
+            value = self._convert(value, parameter.element, common)
+            register = value if register is None else self._join(register, value, common)
         if register is None:
-            register = self._constant("s32" if integer else "f32")
-        register = self._convert(register, "s32" if integer else "f32", output.element)
+            register = self._constant(common)
+        register = self._convert(register, common, output.element)
         address = self._address(output, index)
         bits = self.state.contract.bits[output.element]
         opcode = (
@@ -210,9 +217,10 @@ class _Writer:
         """A register holding the parameter's value: the scalar, or an element of its array."""
         for register, number in self.state.registers.items():
             value = self.state.values[number]
-            if value.pointer is None and value.kind != "pred" and value.made_of == {parameter.symbol}:
-                if value.operation == f"param {parameter.symbol}" or (parameter.pointer and value.operation == "ld"):
-                    return register
+            if value.pointer is not None or value.kind == "pred" or value.made_of != {parameter.symbol}:
+                continue
+            if value.operation == f"param {parameter.symbol}" or (parameter.pointer and value.operation == "ld"):
+                return register
         element = parameter.element
         bits = self.state.contract.bits[element]
         register = self.fresh(self._class_of(element))
@@ -238,11 +246,23 @@ class _Writer:
             result = self.fresh(self._class_of(target))
             self.emit(direct, result, register)
             return result
+        if source == "bf16":
+            return self._convert(self._widen_bits(register), "f32", target)
         for middle in ("f32", "s32", "u32"):
             one, other = self._conversion(source, middle), self._conversion(middle, target)
             if one is not None and other is not None:
                 return self._convert(self._convert(register, source, middle), middle, target)
         raise NoWayHome(f"no conversion from {source} to {target} is allowed")
+
+    def _widen_bits(self, register: str) -> str:
+        """A bf16 is the upper half of an f32; targets without a conversion shift it there."""
+        bits = self.fresh("b32")
+        self.emit("cvt.u32.u16", bits, register)
+        shifted = self.fresh("b32")
+        self.emit("shl.b32", shifted, bits, "16")
+        widened = self.fresh("f32")
+        self.emit("mov.b32", widened, shifted)
+        return widened
 
     def _conversion(self, source: str, target: str) -> str | None:
         for rounding in ("", ".rn", ".rzi"):

@@ -85,7 +85,6 @@ class Contract:
         return max(1, self.bits[type_name] // 8)
 
 
-
 def matches_prefix(opcode: str, prefix: str) -> bool:
     """`fma` and `fma.rn` are prefixes of `fma.rn.f32`, `fm` is not."""
     return opcode == prefix or opcode.startswith(prefix + ".")

@@ -151,7 +151,8 @@ def _facts(expansion: Expansion, sources: Sequence[Source]) -> tuple[frozenset[i
     values = [s.value for s in sources]
     if name in {"and", "or"} and len(values) == 2 and all(v is not None for v in values):
         a, b = values[0], values[1]
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         return _combine("and" if name == "and" else "or", (a.when_true, a.when_false), (b.when_true, b.when_false))
     if name in {"not", "mov"} and values and values[0] is not None:
         true, false = values[0].when_true, values[0].when_false

@@ -52,7 +52,16 @@ def _exit(state: State, guard: Guard | None, predicate: Value | None, stays: fro
     if guard is None:
         return replace(state, reachable=False, diverged=state.diverged or state.divergent())
     varying = predicate is None or predicate.varying
-    return replace(state, facts=state.facts | stays, diverged=state.diverged or varying or state.divergent())
+    return replace(
+        state,
+        facts=state.facts | stays,
+        decided=state.decided | _number(predicate),
+        diverged=state.diverged or varying or state.divergent(),
+    )
+
+
+def _number(predicate: Value | None) -> frozenset[int]:
+    return frozenset() if predicate is None else frozenset({predicate.number})
 
 
 def leave(state: State, guard: Guard | None) -> State:
@@ -67,8 +76,22 @@ def leave(state: State, guard: Guard | None) -> State:
 
 def _back(state: State, position: int, guard: Guard | None, stays: frozenset[int]) -> State:
     """The branch back closes its loop. Forward regions opened inside stay promised: they are its exits."""
-    regions = state.regions[:position] + state.regions[position + 1 :]
-    return replace(state, regions=regions, reachable=guard is not None, facts=state.facts | stays)
+    loop = state.regions[position]
+    settled = {n: state.values[n].arguments[0] for n, r in loop.carried.items() if r not in loop.rewritten}
+    inside = tuple(replace(r, registers=_settle(r.registers, settled)) for r in state.regions[position + 1 :])
+    facts = state.facts | stays
+    return replace(
+        state,
+        regions=state.regions[:position] + inside,
+        registers=_settle(state.registers, settled),
+        reachable=guard is not None,
+        facts=facts | {settled[f] for f in facts if f in settled},
+    )
+
+
+def _settle(registers: Mapping[str, int], settled: Mapping[int, int]) -> dict[str, int]:
+    """What the loop turned out not to carry is what it was before."""
+    return {r: settled.get(n, n) for r, n in registers.items()}
 
 
 def _forward(
@@ -89,12 +112,13 @@ def _forward(
             region,
             registers=registers,
             facts=region.facts & arriving,
+            decided=region.decided & state.decided,
             diverges=region.diverges or diverges,
         )
         regions = (*state.regions[:position], joined, *state.regions[position + 1 :])
         crossed = range(position + 1, len(state.regions))
     else:
-        joined = Region("forward", target, dict(state.registers), arriving, diverges)
+        joined = Region("forward", target, dict(state.registers), arriving, state.decided, diverges)
         state = replace(state, labels=state.labels + 1)
         if guard is None and state.regions and state.regions[-1].kind == "forward":
             # then-branch jumps over the else-branch: the promised label below comes first
@@ -108,7 +132,7 @@ def _forward(
     )
     if guard is None:
         return replace(state, regions=regions, reachable=False)
-    return replace(state, regions=regions, facts=state.facts | stays)
+    return replace(state, regions=regions, facts=state.facts | stays, decided=state.decided | _number(predicate))
 
 
 def define_label(state: State, name: str) -> State:
@@ -124,9 +148,10 @@ def define_label(state: State, name: str) -> State:
     if state.reachable:
         state, registers = merge(state, region.registers, state.registers, region.diverges)
         facts = region.facts & state.facts
+        decided = region.decided & state.decided
     else:
-        registers, facts = dict(region.registers), region.facts
-    return replace(state, regions=regions, registers=registers, facts=facts, reachable=True)
+        registers, facts, decided = dict(region.registers), region.facts, region.decided
+    return replace(state, regions=regions, registers=registers, facts=facts, decided=decided, reachable=True)
 
 
 def merge(
@@ -179,12 +204,12 @@ def _loop_head(state: State, name: str) -> State:
         if value.pointer is not None and not value.pointer.index:
             continue
         values[number] = value.carried(number)
-        if current in facts:
+        if current in facts or (value.varying and state.guarded(current)):
             facts.add(number)
         registers[register] = number
         carried[number] = register
         number += 1
-    region = Region("loop", name, dict(registers), frozenset(facts), carried=carried)
+    region = Region("loop", name, dict(registers), frozenset(facts), state.decided, carried=carried)
     return replace(
         state,
         registers=registers,

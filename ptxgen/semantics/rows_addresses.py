@@ -83,6 +83,8 @@ def scaled_indices(state: State, index_class: str, sizes: tuple[int, ...], exact
 
 def conversion_rows(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
     """`cvta.to.global`: of a parameter's address that has not been converted yet."""
+    if expansion.opcode != "cvta.to.global.u64":
+        return []
     target = fresh(state, "u64", reserve, ("b64",))
     types = state.contract.register_types
     if state.level < Level.TYPESTATE:

@@ -6,8 +6,6 @@ from ptxgen.isa.model import Expansion, Operand
 from ptxgen.semantics.choices import (
     BELOW_32,
     BELOW_64,
-    FLOAT32,
-    FLOAT64,
     NONZERO,
     Reserve,
     destination_classes,
@@ -123,10 +121,9 @@ def _of_class(state: State, operand: Operand, register_class: str) -> tuple[str,
         return sources(state, operand)
     types = state.contract.register_types
     names = tuple(r for r in registers(state, operand, moved=True) if types[r] == register_class)
-    if "imm" not in operand.kinds:
-        return names
-    constants = {"f32": (FLOAT32,), "f64": (FLOAT64,)}.get(register_class)
-    return (*names, *(constants or (a for a in sources(state, operand) if isinstance(a, Pattern))))
+    if "imm" not in operand.kinds or register_class != operand.type:
+        return names  # a constant of untyped bits is an integer
+    return (*names, *(a for a in sources(state, operand) if isinstance(a, Pattern)))
 
 
 # ---------------------------------------------------------------- rewriting

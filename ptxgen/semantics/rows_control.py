@@ -70,7 +70,7 @@ def return_rows(state: State) -> list[Row]:
 def branch_rows(state: State) -> list[Row]:
     """`bra`: to the end, forward into a new or the innermost promised label, back to an open loop."""
     if state.level < Level.SCOPED:
-        return [Row(((Pattern(r"\$L_([1-9]|end)"),), ("", *guards(state))))]
+        return [Row(((Pattern(r"\$L_([1-9]|end)"),),), ("", *guards(state)))]
     rows = []
     names = guards(state)
     leaving = tuple(g for g in names if _may_leave(state, g))

@@ -110,7 +110,11 @@ def _parameter_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
         for p in state.contract.parameters.values()
         if _loads(p, destination.type) and (state.level < Level.SCOPED or f"param {p.symbol}" not in held)
     ]
-    row = Row((_fresh_destination(state, destination, reserve), tuple(symbols)))
+    if state.level < Level.SCOPED:
+        targets = typed_destination(state, destination, reserve)
+    else:
+        targets = fresh(state, destination.type, reserve)
+    row = Row((targets, tuple(symbols)))
     return [row] if row.possible() else []
 
 
@@ -159,7 +163,7 @@ def _addresses(
         parameter = state.parameter(pointer.parameter)
         if not _permits(parameter, expansion) or not _same_element(state, parameter.element, element):
             continue
-        if parameter.sized and not _all_guarded(state, pointer, extra):
+        if parameter.sized and not (pointer.index and _all_guarded(state, pointer, extra)):
             continue
         if only_new and _all_guarded(state, pointer, NO_FACTS):
             continue

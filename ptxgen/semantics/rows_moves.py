@@ -20,7 +20,13 @@ from ptxgen.semantics.rows_arithmetic import arithmetic_rows
 from ptxgen.semantics.state import State
 from ptxgen.semantics.statements import Row
 
-CONSTANTS = {"f32": (FLOAT32,), "f64": (FLOAT64,), "b32": (INTEGER,), "b64": (INTEGER,)}
+#: Constants by the type of the `mov`; what is not here takes none.
+CONSTANTS = {
+    "f32": (FLOAT32,),
+    "f64": (FLOAT64,),
+    **dict.fromkeys(("u32", "s32", "b32", "u64", "s64", "b64"), (INTEGER,)),
+    **dict.fromkeys(("u16", "s16", "b16"), (SHORT,)),
+}
 #: The same bits under another class of register.
 OTHER_CLASS = {("b32", "b32"): "f32", ("b32", "f32"): "b32", ("b64", "b64"): "f64", ("b64", "f64"): "b64"}
 
@@ -37,9 +43,9 @@ def move_rows(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]
     classes = either_class(type_name) or destination_classes(type_name, state.contract.bits.get(type_name, 0))
     rows: list[Row] = []
     for register_class in classes:
-        constants: tuple[str, ...] = CONSTANTS.get(register_class, ())
-        if type_name in ("u16", "s16", "b16"):
-            constants = (SHORT,)
+        constants = CONSTANTS.get(type_name, ())
+        if register_class in ("f32", "f64") and type_name != register_class:
+            constants = ()
         copies = tuple(
             r
             for r in registers(state, read, moved=True)

@@ -21,7 +21,7 @@ class Region:
     """A label that a branch has promised (`forward`) or that may still be branched back to (`loop`).
 
     `registers` and `facts` are those at the branches to a forward label (intersected), or at the loop's
-    head. `relied` are bounds of carried registers that an access in the loop has relied on: the branch
+    head, `decided` the predicates decided there. `relied` are bounds of carried registers that an access in the loop has relied on: the branch
     back has to establish them anew.
     """
 
@@ -29,6 +29,7 @@ class Region:
     label: str
     registers: Mapping[str, int]
     facts: frozenset[int]
+    decided: frozenset[int] = NO_FACTS
     diverges: bool = False
     synchronises: bool = False  # loop: a barrier or warp operation stands in its body
     rewritten: frozenset[str] = NO_NAMES  # loop: registers written anew in its body
@@ -49,6 +50,7 @@ class State:
     held: Mapping[tuple[object, ...], int] = field(default_factory=dict)
     variables: frozenset[str] = NO_NAMES  # registers set by `mov`: the kernel's own choice to be rewritten
     facts: frozenset[int] = NO_FACTS  # value numbers bounded above on this path
+    decided: frozenset[int] = NO_FACTS  # predicates that a branch on this path has decided
     regions: tuple[Region, ...] = ()
     labels: int = 0
     reachable: bool = True
