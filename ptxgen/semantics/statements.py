@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 _NUMBERED = re.compile(r"(!?%[a-z]+)([0-9]+)")
+#: Guard, opcode and operands of an instruction's line.
+_LINE = re.compile(r"\t(@!?[^ ]+ )?([^ ;]+)(?: ([^;]+))?;\n")
+#: Between two operands: the elements of a vector belong together.
+_COMMA = re.compile(r", (?![^{]*\})")
 _SPECIAL = re.compile(r"([\\.^$|?*+()\[\]{}/&~])")
 
 
@@ -63,6 +67,15 @@ class Row:
     def possible(self) -> bool:
         return bool(self.guards) and all(self.operands)
 
+    def takes(self, operands: str | None) -> bool:
+        """Whether a text is one of the operand lists; None: no operands."""
+        if operands is None or not self.operands:
+            return operands is None and not self.operands
+        if len(self.operands) == 1:
+            return _chosen(self.operands[0], operands)
+        split = _COMMA.split(operands)
+        return len(split) == len(self.operands) and all(map(_chosen, self.operands, split))
+
 
 @dataclass(frozen=True)
 class AllowedStatements:
@@ -72,22 +85,6 @@ class AllowedStatements:
     rows: tuple[tuple[tuple[str, ...], Row], ...] = ()
     fixed: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-
-    @cached_property
-    def include(self) -> str:
-        """A regular expression of whole lines, excluded ones not yet taken away. "" if nothing is legal."""
-        parts = [alternation(self.fixed)] if self.fixed else []
-        lines = []
-        for opcodes, row in self.rows:
-            guards = [g for g in row.guards if g]
-            guard = f"{alternation(guards)}{'?' if '' in row.guards else ''}" if guards else ""
-            if guard.endswith("?") and not guard.startswith("("):
-                guard = f"({guard[:-1]})?"
-            operands = ", ".join(alternation(o) for o in row.operands)
-            lines.append(f"{guard}{alternation(opcodes)}{' ' if operands else ''}{operands}")
-        if lines:
-            parts.append(f"\\t({'|'.join(lines)});\\n")
-        return "|".join(parts)
 
     @cached_property
     def exclude(self) -> str:
@@ -100,9 +97,23 @@ class AllowedStatements:
 
     def contains(self, line: str) -> bool:
         """Whether `line` (with its newline) is one of the legal statements."""
-        if not self.include or re.fullmatch(self.include, line) is None:
+        if not _chosen(self.fixed, line) and not self._in_rows(line):
             return False
-        return not self.exclude or re.fullmatch(self.exclude, line) is None
+        return not any(re.fullmatch(expression, line) for expression in self.excluded)
+
+    def _in_rows(self, line: str) -> bool:
+        parts = _LINE.fullmatch(line)
+        if parts is None:
+            return False
+        guard, opcode, operands = parts[1] or "", parts[2], parts[3]
+        return any(
+            _chosen(row.guards, guard) and _chosen(opcodes, opcode) and row.takes(operands)
+            for opcodes, row in self.rows
+        )
+
+
+def _chosen(alternatives: tuple[str, ...], text: str) -> bool:
+    return text in alternatives or any(isinstance(a, Pattern) and re.fullmatch(a, text) for a in alternatives)
 
 
 def collect(
