@@ -214,6 +214,13 @@ def _degenerate(state: State) -> list[str]:
     for register in state.registers:
         by_class.setdefault(state.contract.register_types[register], []).append(register)
     names = [r for group in by_class.values() for r in group]
+    folding: dict[str, list[str]] = {}
+    for register in names:
+        if operation := state.value(register).folds:
+            folding.setdefault(operation, []).append(register)
+    for operation, made in folding.items():
+        opcodes = r"(add|sub)" if operation == "add" else operation
+        lines.append(rf"\t{opcodes}\.[^ ]* %[a-z]{{1,2}}[0-9]+, {alternation(made)}, [-0-9][^ ]*;\n")
     if names:
         same = "|".join(f"{escape(r)}, {escape(r)}" for r in names)
         lines.append(rf"\t{alternation(DEGENERATE)}\.[^ ]* %[a-z]{{1,2}}[0-9]+, ({same})(, [^ ]+)?;\n")

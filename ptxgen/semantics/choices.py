@@ -106,6 +106,14 @@ def integers(state: State, register_class: str) -> tuple[str, ...]:
 
 def sources(state: State, operand: Operand, *, constants: bool = True, moved: bool = False) -> tuple[str, ...]:
     """Registers, constants and vectors of them for a source operand that is no address."""
+    key = ("sources", operand, constants, moved)
+    found: tuple[str, ...] | None = state.memo.get(key)
+    if found is None:
+        found = state.memo[key] = _sources(state, operand, constants, moved)
+    return found
+
+
+def _sources(state: State, operand: Operand, constants: bool, moved: bool) -> tuple[str, ...]:
     if operand.type == "pred":
         names = registers(state, operand)
         return (*names, *(f"!{n}" for n in names)) if "not-pred" in operand.kinds else names

@@ -120,8 +120,11 @@ def contract_of(spec: Any, table: Table, arch: str) -> Contract:
     }
     forbid = tuple(spec.constraints.forbid or ())
     version = None if spec.target.ptx == "auto" else spec.target.ptx
+    types = frozenset(p.element for p in parameters.values())
     expansions = tuple(
-        e for e in table.profile(arch, version) if not any(matches_prefix(e.opcode, f) for f in forbid)
+        e
+        for e in table.profile(arch, version)
+        if _concerns(e, types) and not any(matches_prefix(e.opcode, f) for f in forbid)
     )
     by_opcode: dict[str, list[Expansion]] = {}
     equivalent: dict[str, list[str]] = {}
@@ -157,6 +160,33 @@ def contract_of(spec: Any, table: Table, arch: str) -> Contract:
         },
         equivalent={k: tuple(v) for k, v in equivalent.items()},
     )
+
+
+#: What every kernel computes with, whatever its signature: 32 bits and predicates.
+COMMON_TYPES = frozenset({"", "pred", "u32", "s32", "b32", "f32"})
+#: Types that come with one in the signature.
+FAMILIES = (
+    frozenset({"f64", "b64"}),
+    frozenset({"u64", "s64", "b64"}),
+    frozenset({"u8", "s8", "b8", "u16", "s16", "b16"}),
+    frozenset({"f16", "f16x2", "b16", "u16"}),
+    frozenset({"bf16", "bf16x2", "b16", "u16"}),
+)
+#: 64-bit integer instructions that addresses are made with.
+ADDRESSING = frozenset({"mov", "ld", "cvta", "add", "sub", "mul", "mad", "cvt", "shl", "setp"})
+WIDE_TYPES = frozenset({"u64", "s64", "b64"})
+
+
+def _concerns(expansion: Expansion, types: frozenset[str]) -> bool:
+    """Whether an instruction is about types of the signature, 32 bits, or addresses. Offering more costs
+    time and leads small models astray; a kernel that widens beyond its signature is outside the profile."""
+    known = COMMON_TYPES.union(*(family for family in FAMILIES if types & family))
+    needed = {part.type for o in expansion.operands for part in (o.parts or (o,))} - known
+    if not needed:
+        return True
+    reads_parameter = expansion.name == "ld" and expansion.operands[-1].space == "param"
+    addresses = expansion.name in ADDRESSING and (expansion.name != "ld" or reads_parameter)
+    return addresses and needed <= WIDE_TYPES
 
 
 def _mentions(dimension: Any, sizes: set[str]) -> bool:

@@ -20,6 +20,8 @@ from ptxgen.semantics.values import (
 
 LESS = frozenset({"lt", "le", "lo", "ls"})
 GREATER = frozenset({"gt", "ge", "hi", "hs"})
+#: Twice with constants is once with another constant.
+FOLDING = frozenset({"add", "sub", "mul", "and", "or", "xor", "min", "max", "shl", "shr", "rem"})
 BOOLEAN = frozenset({"and", "or", "xor"})
 #: Instructions whose result other threads or earlier memory decide: never the same value twice.
 FOREIGN = frozenset({"atom", "shfl", "vote", "match", "redux", "activemask", "elect", "bar", "barrier"})
@@ -82,6 +84,7 @@ def result_of(state: State, expansion: Expansion, sources: Sequence[Source], typ
         varying=any(v.varying for v in values) or expansion.name in FOREIGN,
         divisor=_divisor(expansion, sources) if kind == "int" else 1,
         scale=_scale(expansion, sources),
+        folds=_folds(expansion, sources),
         pointer=pointer,
         bounded=_bounded(expansion, sources),
         made_of=made_of,
@@ -134,6 +137,14 @@ def _scale(expansion: Expansion, sources: Sequence[Source]) -> int:
         if len(scales) == 1:
             return scales.pop()
     return 0
+
+
+def _folds(expansion: Expansion, sources: Sequence[Source]) -> str:
+    """The operation, if one of two sources is a constant and the same again would be one operation."""
+    constants = sum(s.key[0] == "constant" for s in sources)
+    if len(sources) != 2 or constants != 1 or expansion.name not in FOLDING:
+        return ""
+    return "add" if expansion.name == "sub" else expansion.name
 
 
 def _bounded(expansion: Expansion, sources: Sequence[Source]) -> bool:

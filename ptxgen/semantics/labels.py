@@ -179,6 +179,7 @@ def merge(
             divisor=min(a.divisor, b.divisor),
             scale=a.scale if a.scale == b.scale else 0,
             constant=None,
+            folds="",
             bounded=a.bounded and b.bounded,
             made_of=a.made_of | b.made_of,
             when_true=a.when_true & b.when_true,

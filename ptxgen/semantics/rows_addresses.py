@@ -22,7 +22,7 @@ def address_rows(state: State, expansion: Expansion) -> list[tuple[tuple[str, ..
     for pointer, sizes, exact in _pointers(state, result):
         if expansion.name == "add":
             offsets = scaled_indices(state, index_class, sizes, exact)
-            steps = tuple(str(k * sizes[0]) for k in STEPS) if len(sizes) == 1 else ()
+            steps = tuple(str(k * sizes[0]) for k in STEPS) if pointer in state.rewritable(False) else ()
             rows.append(((result,), ((pointer,), (*offsets, *steps))))
             rows.append(((result,), (offsets, (pointer,))))
         else:

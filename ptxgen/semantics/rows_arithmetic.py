@@ -16,7 +16,7 @@ from ptxgen.semantics.choices import (
     sources,
     vector_of,
 )
-from ptxgen.semantics.contract import Level
+from ptxgen.semantics.contract import SHARED_SYMBOL, Level
 from ptxgen.semantics.rows_addresses import address_rows
 from ptxgen.semantics.state import State
 from ptxgen.semantics.statements import Pattern, Row, alternation
@@ -25,6 +25,9 @@ from ptxgen.semantics.statements import Pattern, Row, alternation
 CONSTANT_FIRST = frozenset({"sub", "div", "rem"})
 #: One register of either class in and out: bits are moved, not interpreted.
 POLYMORPHIC = frozenset({"selp", "shfl"})
+#: Instructions that have something to do where no number of their first source's type is held: `add` moves
+#: pointers.
+MOVING = POLYMORPHIC | {"add"}
 #: What may write a register anew: the accumulations, and the choices between old and new.
 REWRITING = frozenset(
     {"add", "sub", "mul", "mad", "fma", "min", "max", "and", "or", "xor", "shl", "shr", "selp", "div"}
@@ -56,9 +59,15 @@ def _typed_row(state: State, expansion: Expansion, reserve: Reserve) -> Row:
         if o.access != "read":
             operands.append(typed_destination(state, o, reserve))
         else:
-            specials = tuple(state.contract.specials) if "special" in o.kinds and o.type == "u32" else ()
-            operands.append((*sources(state, o), *specials))
+            operands.append((*sources(state, o), *_typed_names(state, o)))
     return Row(tuple(operands), ("", *guards(state)))
+
+
+def _typed_names(state: State, operand: Operand) -> tuple[str, ...]:
+    """Special registers, and the shared array's address."""
+    specials = tuple(state.contract.specials) if "special" in operand.kinds and operand.type == "u32" else ()
+    shared = state.contract.shared and "symbol" in operand.kinds and operand.vector == 1
+    return (*specials, SHARED_SYMBOL) if shared else specials
 
 
 def typed_destination(state: State, operand: Operand, reserve: Reserve) -> tuple[str, ...]:
@@ -87,6 +96,8 @@ def targets(state: State, operand: Operand, reserve: Reserve, classes: tuple[str
 def _source_rows(state: State, expansion: Expansion) -> list[Sources]:
     name = expansion.name
     reads = [o for o in expansion.operands if o.access == "read"]
+    if reads and name not in MOVING and not registers(state, reads[0]):
+        return []
     rows: list[Sources] = []
     if name in POLYMORPHIC and either_class(reads[0].type):
         for c in either_class(reads[0].type):

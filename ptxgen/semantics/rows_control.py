@@ -186,7 +186,11 @@ def collective_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
 
 def _scoped_collective(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
     if any(o.access != "read" for o in expansion.operands):
-        return arithmetic_rows(state, expansion, reserve)
+        rows = arithmetic_rows(state, expansion, reserve)
+        if expansion.operands[-1].type not in ("b32", "u32") or expansion.operands[-1].access != "read":
+            return rows
+        # the last operand of a warp's operation says which of its threads take part
+        return [Row((*r.operands[:-1], tuple(dict.fromkeys((*r.operands[-1], *MASKS)))), r.guards) for r in rows]
     if expansion.name in {"bar", "barrier"} and len(expansion.operands) > 1:
         return []
     row = Row(tuple(sources(state, o) for o in expansion.operands))

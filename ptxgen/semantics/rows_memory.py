@@ -65,8 +65,13 @@ def _scoped_rows(state: State, expansion: Expansion, reserve: Reserve) -> list[R
             operands.append(_fresh_destination(state, o, reserve))
         else:
             operands.append(sources(state, o, moved=True))
-    row = Row(tuple(operands), ("", *guards(state)) if expansion.name in {"st", "red"} else ("",))
-    return [row] if row.possible() else []
+    anywhere = expansion.name in {"st", "red"} or state.level < Level.SCOPED
+    rows = [Row(tuple(operands), ("", *guards(state)) if anywhere else ("",))]
+    if not anywhere and operands[0] and expansion.operands[0].vector == 1:
+        # what is loaded on a condition goes to a register that holds something already
+        write = expansion.operands[0]
+        rows.append(Row((_load_targets(state, write, write.type, reserve, True), *operands[1:]), guards(state)))
+    return [r for r in rows if r.possible()]
 
 
 def _fresh_destination(state: State, operand: Operand, reserve: Reserve) -> tuple[str, ...]:
@@ -132,6 +137,14 @@ def _loads(parameter: Parameter, type_name: str) -> bool:
 
 def _guard_choices(state: State, space: str) -> list[tuple[tuple[str, ...], frozenset[int]]]:
     """No guard or any guard, and each guard that bounds something more than this path already does."""
+    key = ("guard choices", space)
+    found: list[tuple[tuple[str, ...], frozenset[int]]] | None = state.memo.get(key)
+    if found is None:
+        found = state.memo[key] = _find_guard_choices(state, space)
+    return found
+
+
+def _find_guard_choices(state: State, space: str) -> list[tuple[tuple[str, ...], frozenset[int]]]:
     choices: list[tuple[tuple[str, ...], frozenset[int]]] = [(("", *guards(state)), NO_FACTS)]
     if space == "shared":
         return choices
@@ -156,10 +169,7 @@ def _addresses(
         return [(addresses, None)] if addresses else []
     element = _datum(expansion)
     found: dict[str, list[str]] = {}
-    for register in state.registers:
-        pointer = state.value(register).pointer
-        if pointer is None or pointer.space != "global" or not pointer.parameter:
-            continue
+    for register, pointer in _global_pointers(state):
         parameter = state.parameter(pointer.parameter)
         if not _permits(parameter, expansion) or not _same_element(state, parameter.element, element):
             continue
@@ -172,6 +182,15 @@ def _addresses(
             size = state.contract.element_size(parameter.element)
             found[pointer.parameter] += [f"[{register}+{k * size}]" for k in OFFSETS]
     return [(tuple(names), state.parameter(symbol)) for symbol, names in found.items()]
+
+
+def _global_pointers(state: State) -> list[tuple[str, Pointer]]:
+    found: list[tuple[str, Pointer]] | None = state.memo.get("global pointers")
+    if found is None:
+        pointers = ((r, state.value(r).pointer) for r in state.registers)
+        found = [(r, p) for r, p in pointers if p is not None and p.space == "global" and p.parameter]
+        state.memo["global pointers"] = found
+    return found
 
 
 def _all_guarded(state: State, pointer: Pointer, extra: frozenset[int]) -> bool:

@@ -126,6 +126,7 @@ def define(state: State, register: str, value: Value, guard: Guard | None, *, va
             varying=value.varying or any(v.varying for v in inputs),
             divisor=min([value.divisor, *(v.divisor for v in inputs[1:])]),
             constant=None,
+            folds="",
             made_of=value.made_of.union(*(v.made_of for v in inputs)),
         )
     values = dict(state.values)

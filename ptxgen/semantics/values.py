@@ -37,6 +37,7 @@ class Value:
     divisor: int = 1
     scale: int = 0  # the constant an index was last multiplied by; 0: none
     constant: int | None = None
+    folds: str = ""                          # made with a constant by this operation: one more would fold
     pointer: Pointer | None = None
     bounded: bool = False  # bounded by construction (loaded, masked, remainder)
     made_of: frozenset[str] = NO_NAMES  # parameter symbols
@@ -47,7 +48,14 @@ class Value:
         """What is known of a loop's carried register at the loop's head: its later values share the kind and
         the pointer, not the multiples."""
         return replace(
-            self, number=number, operation="carried", arguments=(self.number,), constant=None, divisor=1, scale=0
+            self,
+            number=number,
+            operation="carried",
+            arguments=(self.number,),
+            constant=None,
+            folds="",
+            divisor=1,
+            scale=0,
         )
 
 
