@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from ptxgen.isa.model import Expansion
 from ptxgen.semantics.choices import Reserve
-from ptxgen.semantics.contract import Level
+from ptxgen.semantics.contract import Contract, Level
 from ptxgen.semantics.rows_addresses import conversion_rows
 from ptxgen.semantics.rows_arithmetic import CONSTANT_FIRST, REWRITING, arithmetic_rows
 from ptxgen.semantics.rows_control import (
@@ -48,19 +47,34 @@ def allowed(state: State, reserve: Reserve | None = None) -> AllowedStatements:
         return AllowedStatements()
     if state.level <= Level.SYNTAX:
         return _syntax(state)
+    if state.level <= Level.TYPED:
+        return _typed(state)
     fixed = fixed_lines(state)
-    if state.level >= Level.SCOPED:
-        if state.ending == "label":
-            return collect([(("ret",), return_rows(state))], [], [])
-        if state.ending == "ret" or not state.reachable:
-            return collect([], fixed, [])
+    if state.ending == "label":
+        return collect([(("ret",), return_rows(state))], [], [])
+    if state.ending == "ret" or not state.reachable:
+        return collect([], fixed, [])
     choices = _choices(state, reserve)
     return collect(choices, fixed, _excluded(state) if state.level >= Level.TYPESTATE else [])
 
 
-@lru_cache(maxsize=8)
-def _groups(expansions: tuple[Expansion, ...]) -> tuple[tuple[Expansion, tuple[str, ...]], ...]:
+def _typed(state: State) -> AllowedStatements:
+    """At `typed` every statement that is legal once is legal always."""
+    found: AllowedStatements | None = state.contract.memo.get("typed")
+    if found is None:
+        found = state.contract.memo["typed"] = collect(_choices(state, {}), fixed_lines(state), [])
+    return found
+
+
+def _groups(contract: Contract) -> tuple[tuple[Expansion, tuple[str, ...]], ...]:
     """Expansions that the rules cannot tell apart, one to stand for each group, with all opcodes."""
+    found: tuple[tuple[Expansion, tuple[str, ...]], ...] | None = contract.memo.get("groups")
+    if found is None:
+        found = contract.memo["groups"] = _grouped(contract.expansions)
+    return found
+
+
+def _grouped(expansions: tuple[Expansion, ...]) -> tuple[tuple[Expansion, tuple[str, ...]], ...]:
     grouped: dict[tuple[object, ...], tuple[Expansion, list[str]]] = {}
     for e in expansions:
         signature = tuple(
@@ -82,7 +96,7 @@ def _family(expansion: Expansion) -> tuple[object, ...]:
 
 
 def _choices(state: State, reserve: Reserve) -> Iterable[tuple[Sequence[str], Sequence[Row]]]:
-    for expansion, opcodes in _groups(state.contract.expansions):
+    for expansion, opcodes in _groups(state.contract):
         rows = rows_of(state, expansion, reserve)
         if rows:
             yield opcodes, rows

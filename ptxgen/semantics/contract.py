@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,8 @@ class Contract:
     accepting: Mapping[tuple[str, bool], tuple[str, ...]]  # (operand type, wider) -> register classes
     orders: Mapping[str, tuple[str, ...]]  # registers of a class in order of use: 1, 2, …, and 0 last
     equivalent: Mapping[str, tuple[str, ...]]  # canonical operation -> its opcodes
+    #: What was derived from the contract alone.
+    memo: dict[object, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def outputs(self) -> tuple[Parameter, ...]:

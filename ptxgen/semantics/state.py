@@ -21,8 +21,8 @@ class Region:
     """A label that a branch has promised (`forward`) or that may still be branched back to (`loop`).
 
     `registers` and `facts` are those at the branches to a forward label (intersected), or at the loop's
-    head, `decided` the predicates decided there. `relied` are bounds of carried registers that an access in the loop has relied on: the branch
-    back has to establish them anew.
+    head, `decided` the predicates decided there. `relied` are bounds of carried registers that an access in
+    the loop has relied on: the branch back has to establish them anew.
     """
 
     kind: Literal["forward", "loop"]
