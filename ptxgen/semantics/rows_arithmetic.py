@@ -73,10 +73,14 @@ def _typed_names(state: State, operand: Operand) -> tuple[str, ...]:
 def typed_destination(state: State, operand: Operand, reserve: Reserve) -> tuple[str, ...]:
     """Any register of the right class, alone, paired or as a vector."""
     if operand.parts:
-        first, second = (alternation(fresh(state, p.type, reserve)) for p in operand.parts)
+        first, second = (alternation(_typed_registers(state, p, reserve)) for p in operand.parts)
         return (Pattern(rf"{first}\|{second}"),)
-    names = fresh(state, operand.type, reserve)
+    names = _typed_registers(state, operand, reserve)
     return (vector_of([names] * operand.vector),) if operand.vector > 1 and names else names
+
+
+def _typed_registers(state: State, operand: Operand, reserve: Reserve) -> tuple[str, ...]:
+    return fresh(state, operand.type, reserve, state.contract.accepting.get((operand.type, operand.wider), ()))
 
 
 def targets(state: State, operand: Operand, reserve: Reserve, classes: tuple[str, ...]) -> tuple[str, ...]:
