@@ -200,7 +200,8 @@ def _loop_head(state: State, name: str) -> State:
     facts = set(state.facts)
     for register, current in state.registers.items():
         value = values[current]
-        if value.kind == "pred" or value.operation.startswith(("param ", "special ")):
+        constant = value.operation.startswith(("param ", "special ")) and register not in state.variables
+        if value.kind == "pred" or constant:
             continue
         if value.pointer is not None and not value.pointer.index:
             continue
