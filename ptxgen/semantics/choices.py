@@ -62,7 +62,7 @@ def registers(state: State, operand: Operand, *, moved: bool = False) -> tuple[s
     """Registers that may be read there: of an accepted class; from `scoped` on written before; from
     `typestate` on holding a value of the right kind, and never an address. `moved`: the instruction only
     moves untyped bits, so any number will do; else bits are an integer's."""
-    key = ("registers", operand.type, operand.wider, moved)
+    key = ("registers", operand.type, operand.wider and operand.vector == 1, moved)
     found: tuple[str, ...] | None = state.memo.get(key)
     if found is None:
         found = state.memo[key] = _registers(state, operand, moved)
@@ -70,7 +70,7 @@ def registers(state: State, operand: Operand, *, moved: bool = False) -> tuple[s
 
 
 def _registers(state: State, operand: Operand, moved: bool) -> tuple[str, ...]:
-    classes = state.contract.accepting.get((operand.type, operand.wider), ())
+    classes = state.contract.accepted(operand)
     types = state.contract.register_types
     if state.level < Level.SCOPED:
         return tuple(r for r, c in types.items() if c in classes)
@@ -118,15 +118,17 @@ def _sources(state: State, operand: Operand, constants: bool, moved: bool) -> tu
         names = registers(state, operand)
         return (*names, *(f"!{n}" for n in names)) if "not-pred" in operand.kinds else names
     if operand.vector > 1:
-        element = registers(state, operand, moved=moved)
-        return (vector_of([element] * operand.vector),) if element else ()
+        return vectors(state, registers(state, operand, moved=moved), operand.vector)
     found = registers(state, operand, moved=moved) if "reg" in operand.kinds else ()
     return (*found, *immediates(operand)) if constants else found
 
 
-def vector_of(elements: list[tuple[str, ...]]) -> Pattern:
-    """`{a, b}` with a choice in each place."""
-    return Pattern(r"\{" + ", ".join(alternation(e) for e in elements) + r"\}")
+def vectors(state: State, names: tuple[str, ...], width: int) -> tuple[str, ...]:
+    """`{a, b}` with a choice in each place: registers of one class, as ptxas wants it."""
+    by_class: dict[str, list[str]] = {}
+    for name in names:
+        by_class.setdefault(state.contract.register_types[name], []).append(name)
+    return tuple(Pattern(r"\{" + ", ".join([alternation(c)] * width) + r"\}") for c in by_class.values())
 
 
 def fresh(state: State, type_name: str, reserve: Reserve, classes: tuple[str, ...] = ()) -> tuple[str, ...]:

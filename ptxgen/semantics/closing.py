@@ -241,6 +241,8 @@ class _Writer:
         """`register` of PTX type `source` as a value of type `target`; by way of f32 where there is no direct way."""
         if source == target or {source, target} <= {"s32", "u32"} or {source, target} <= {"s64", "u64"}:
             return register
+        if source in {"s32", "u32"} and target in {"u8", "s8", "u16", "s16"}:
+            return register  # a store takes the low bits of a wider register
         direct = self._conversion(source, target)
         if direct is not None:
             result = self.fresh(self._class_of(target))
@@ -337,7 +339,7 @@ class _Writer:
             raise NoWayHome(f"an operand of {expansion.opcode} cannot be made up")
         for register in self.state.registers:
             value = self.state.value(register)
-            accepted = self.state.contract.accepting.get((operand.type, operand.wider), ())
+            accepted = self.state.contract.accepted(operand)
             if (
                 self.state.contract.register_types[register] in accepted
                 and value.pointer is None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from ptxgen.isa.model import Expansion, RegisterClass
+from ptxgen.isa.model import Expansion, Operand, RegisterClass
 
 if TYPE_CHECKING:
     from ptxgen.isa import Table
@@ -82,6 +82,10 @@ class Contract:
     def outputs(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters.values() if p.pointer and p.access != "in")
 
+    def accepted(self, operand: Operand) -> tuple[str, ...]:
+        """The classes of register that an operand takes. Elements of a vector are never wider than its type."""
+        return self.accepting.get((operand.type, operand.wider and operand.vector == 1), ())
+
     def element_size(self, type_name: str) -> int:
         """Bytes of one element."""
         return max(1, self.bits[type_name] // 8)
@@ -122,10 +126,12 @@ def contract_of(spec: Any, table: Table, arch: str) -> Contract:
     }
     forbid = tuple(spec.constraints.forbid or ())
     version = None if spec.target.ptx == "auto" else spec.target.ptx
-    types = frozenset(p.element for p in parameters.values())
+    require = tuple(spec.constraints.require or ())
+    profile = table.profile(arch, version)
+    types = _with_required(frozenset(p.element for p in parameters.values()), profile, require)
     expansions = tuple(
         e
-        for e in table.profile(arch, version)
+        for e in profile
         if _concerns(e, types) and not any(matches_prefix(e.opcode, f) for f in forbid)
     )
     by_opcode: dict[str, list[Expansion]] = {}
@@ -137,9 +143,9 @@ def contract_of(spec: Any, table: Table, arch: str) -> Contract:
         if e.opcode not in opcodes:
             opcodes.append(e.opcode)
         for operand in (o for whole in e.operands for o in (whole.parts or (whole,))):
-            accepting.setdefault(
-                (operand.type, operand.wider), tuple(c for c in classes if table.accepts(operand, c))
-            )
+            for wider in {operand.wider, False}:
+                one = replace(operand, wider=wider)
+                accepting.setdefault((one.type, wider), tuple(c for c in classes if table.accepts(one, c)))
     registers = {f"{c.prefix}{n}": c.type for c in classes.values() for n in range(c.default)}
     shared = bool(spec.launch.shared_bytes) and str(spec.launch.shared_bytes).strip() != "0"
     elements = tuple(dict.fromkeys(p.element for p in parameters.values() if p.pointer))
@@ -152,7 +158,7 @@ def contract_of(spec: Any, table: Table, arch: str) -> Contract:
         specials={s.name: s.type for s in table.special_registers.values() if _offered(s.name)},
         shared=shared,
         shared_elements=elements,
-        require=tuple(spec.constraints.require or ()),
+        require=require,
         instruction_names=tuple(table.instructions),
         bits={name: t.bits for name, t in table.types.items()},
         accepting=accepting,
@@ -189,6 +195,17 @@ def _concerns(expansion: Expansion, types: frozenset[str]) -> bool:
     reads_parameter = expansion.name == "ld" and expansion.operands[-1].space == "param"
     addresses = expansion.name in ADDRESSING and (expansion.name != "ld" or reads_parameter)
     return addresses and needed <= WIDE_TYPES
+
+
+def _with_required(
+    types: frozenset[str], profile: Sequence[Expansion], require: Sequence[str]
+) -> frozenset[str]:
+    """What the spec requires brings its types along, where none of it is about the signature's."""
+    for prefix in require:
+        meant = [e for e in profile if matches_prefix(e.opcode, prefix)]
+        if not any(_concerns(e, types) for e in meant):
+            types |= {part.type for e in meant for o in e.operands for part in (o.parts or (o,))}
+    return types
 
 
 def _mentions(dimension: Any, sizes: set[str]) -> bool:

@@ -14,7 +14,7 @@ from ptxgen.semantics.choices import (
     guards,
     registers,
     sources,
-    vector_of,
+    vectors,
 )
 from ptxgen.semantics.contract import SHARED_SYMBOL, Level
 from ptxgen.semantics.rows_addresses import address_rows
@@ -76,11 +76,11 @@ def typed_destination(state: State, operand: Operand, reserve: Reserve) -> tuple
         first, second = (alternation(_typed_registers(state, p, reserve)) for p in operand.parts)
         return (Pattern(rf"{first}\|{second}"),)
     names = _typed_registers(state, operand, reserve)
-    return (vector_of([names] * operand.vector),) if operand.vector > 1 and names else names
+    return vectors(state, names, operand.vector) if operand.vector > 1 else names
 
 
 def _typed_registers(state: State, operand: Operand, reserve: Reserve) -> tuple[str, ...]:
-    return fresh(state, operand.type, reserve, state.contract.accepting.get((operand.type, operand.wider), ()))
+    return fresh(state, operand.type, reserve, state.contract.accepted(operand))
 
 
 def targets(state: State, operand: Operand, reserve: Reserve, classes: tuple[str, ...]) -> tuple[str, ...]:
