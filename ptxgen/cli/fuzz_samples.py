@@ -22,7 +22,6 @@ from ptxgen.semantics import Level, NoWayHome, State, contract_of, plan_closing
 
 if TYPE_CHECKING:
     from ptxgen.isa import Expansion, Table
-    from ptxgen.spec import Spec
 
 #: An opcode and the shapes of its operands: "" for a plain one, "pair" for `a|b`, "v2" for `{a, b}`.
 Form = tuple[str, tuple[str, ...]]

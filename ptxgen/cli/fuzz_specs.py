@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 BLOCKS = ((1,), (32,), (64,), (256,), (1024,), (16, 16), (32, 4), (8, 8, 4))
 SIZE_TYPES = ("u32", "u32", "u32", "s32", "u64", "s64", "u16")
 ACCESS = ("in", "in", "out", "inout")
+BUDGETS = {"pred": (4, 32), "b16": (8, 64), "b32": (24, 128), "f32": (16, 128), "b64": (24, 96), "f64": (8, 64)}
 SHARED = ("0", "0", "256", "1024", "4096")
 #: Names that kernels cannot do without are not forbidden; the others may be.
 NEEDED = frozenset({"ld", "st", "mov", "cvta", "ret", "bra", "cvt", "add", "mad", "mul", "setp"})
@@ -76,8 +77,7 @@ def _shape(random: Random, sizes: list[str]) -> str:
 def _constraints(random: Random, profile: tuple[Expansion, ...]) -> str:
     lines = []
     if random.random() < 0.4:
-        budgets = {"pred": (4, 32), "b16": (8, 64), "b32": (24, 128), "f32": (16, 128), "b64": (24, 96), "f64": (8, 64)}
-        chosen = ", ".join(f"{name} = {random.randint(*span)}" for name, span in budgets.items())
+        chosen = ", ".join(f"{name} = {random.randint(*span)}" for name, span in BUDGETS.items())
         lines.append(f"declare = {{ {chosen} }}")
     required = []
     if random.random() < 0.4:
