@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.models.session import Session
+from ptxgen.decoding.vocabulary import Vocabulary
 from ptxgen.semantics.statements import AllowedStatements, Pattern
 
 #: What follows a head in most lines; tokenised along so that a token may reach over the head's end.
@@ -23,8 +23,8 @@ TAIL = " %r1, %r1;\n"
 class Canonical:
     """The splits of one vocabulary, remembered across statements and candidates."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._heads: dict[str, tuple[int, ...]] = {}
         self._splits: dict[bytes, tuple[int, ...]] = {}
 
@@ -34,7 +34,7 @@ class Canonical:
         if found is None:
             if len(self._splits) > 50_000:
                 self._splits.clear()
-            found = self._splits[text] = tuple(self._session.tokenize(text))
+            found = self._splits[text] = tuple(self._vocabulary.tokenize(text))
         return found
 
     def heads(self, allowed: AllowedStatements) -> list[tuple[int, ...]]:
@@ -65,7 +65,7 @@ class Canonical:
             for token in tokens:
                 if length >= word:
                     break
-                length += len(self._session.token_bytes[token])
+                length += len(self._vocabulary.token_bytes[token])
                 kept += 1
             found = self._heads[line] = tuple(tokens[:kept])
         return found
@@ -75,7 +75,7 @@ class Canonical:
         depends on what stands before it. (0, 0) if there is none: the whole line counts."""
         position = len(text)
         for index in range(len(tokens) - 1, 0, -1):
-            piece = self._session.token_bytes[tokens[index]]
+            piece = self._vocabulary.token_bytes[tokens[index]]
             position -= len(piece)
             if piece.startswith(b" "):
                 return position, index
@@ -107,7 +107,7 @@ class Canonical:
             return kept if len(kept) else ids
         if len(ids) > 4096 or not inside:
             return ids
-        pieces = self._session.token_bytes
+        pieces = self._vocabulary.token_bytes
         start, first = self._word(text, done)
         word, tokens = text[start:], done[first:]
         keep = [i for i in ids.tolist() if i in following or self.split(word + pieces[i]) == (*tokens, i)]
