@@ -26,7 +26,7 @@ class Sampler:
         if self.top_p < 1:
             order = np.argsort(-weights, kind="stable")
             ahead = np.cumsum(weights[order]) - weights[order]
-            order = order[ahead < self.top_p]
+            order = order[: max(1, int(np.count_nonzero(ahead < self.top_p)))]
             position = int(order[self._draw(weights[order])])
         else:
             position = self._draw(weights)

@@ -32,8 +32,8 @@ WHOLE = frozenset({"bra", "ret", "exit", "cvta", "bar", "barrier"})
 DEGENERATE = ("sub", "max", "min", "setp", "xor", "and", "or", "div", "rem", "selp")
 
 REGISTER = r"%[a-z]{1,2}[0-9]{1,3}"
-NUMBER = r"(-?[0-9]{1,9}|0f[0-9A-F]{8}|-?[0-9]{1,6}\.[0-9]{1,6})"
-ADDRESS = rf"\[(param_[a-z0-9_]{{1,16}}|{REGISTER}(\+[0-9]{{1,4}})?)\]"
+NUMBER = r"(-?(0|[1-9][0-9]{0,8})|0f[0-9A-F]{8}|-?(0|[1-9][0-9]{0,5})\.[0-9]{1,6})"
+ADDRESS = rf"\[(param_[a-z0-9_]{{1,16}}|{REGISTER}(\+(0|[1-9][0-9]{{0,3}}))?)\]"
 SYNTAX_OPERAND = rf"({REGISTER}|%n?(tid|ctaid)\.[xyz]|{NUMBER}|{ADDRESS})"
 
 
