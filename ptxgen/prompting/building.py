@@ -1,4 +1,4 @@
-"""From a spec to the prompt: rules, earlier tasks with their kernels, the card, and the task itself."""
+"""From a spec to the prompt: rules and card, earlier tasks with their kernels, and the task itself."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 #: At most this many tokens with that many references: evaluating one takes 15 to 20 ms on two CPU cores, and a
 #: second reference is worth more of them than a third.
-BUDGETS = {3: 2500, 2: 3000}
+BUDGETS = {3: 2500, 2: 3200}
 MOST_REFERENCES = 3
 
-_SYSTEM = (
+_ROLE = (
     "You write NVIDIA PTX kernels. Answer with one whole PTX module and nothing else. "
     "Every result goes into the next unused register; only a loop updates registers that were set before it. "
-    "Load each parameter once. Follow the steps of the task in their order and end with $L_end: and ret."
+    "Load scalars first and each pointer right before its elements, follow the steps of the task in their order, "
+    "and end with $L_end: and ret."
 )
 
 
@@ -32,15 +33,15 @@ def build_prompt(spec: Spec, table: Table, arch: str) -> Prompt:
     the spec's header. Raises UsageError for a target that the table does not know.
     """
     header = FENCE + spec.header(arch, table)
-    last = _last_turn(spec, table, arch)
+    system, last = _system(spec, table, arch), task_text(spec, arch)
     references = list(nearest_references(spec, MOST_REFERENCES))
-    while len(references) > 1 and _tokens(references, last, header) > BUDGETS[len(references)]:
+    while len(references) > 1 and _tokens(references, system, last, header) > BUDGETS[len(references)]:
         references.pop()
     turns: list[tuple[str, str]] = []
     for reference in reversed(references):
         turns += _example(reference)
     turns.append(("user", last))
-    return Prompt(_SYSTEM, tuple(turns), header, tuple(r.name for r in references))
+    return Prompt(system, tuple(turns), header, tuple(r.name for r in references))
 
 
 def task_text(spec: Spec, arch: str) -> str:
@@ -59,19 +60,21 @@ def task_text(spec: Spec, arch: str) -> str:
     return "\n".join(lines)
 
 
-def _last_turn(spec: Spec, table: Table, arch: str) -> str:
+def _system(spec: Spec, table: Table, arch: str) -> str:
+    """The role, the rules and the card. The card stands here and not beside the task, where its instructions were
+    copied into kernels."""
     mistake = negative_example(spec)
     card = instruction_card(spec, table, arch, arithmetic=not outline(spec))
     lines = [*(f"- {line}" for line in card), f"- not `{mistake.wrong}` but `{mistake.right}`: {mistake.why}"]
-    return "\n".join(["Reminders:", *lines, "", task_text(spec, arch)])
+    return "\n".join([_ROLE, "Reminders:", *lines])
 
 
 def _example(reference: Reference) -> list[tuple[str, str]]:
     return [("user", task_text(reference.spec, reference.spec.target.arch[0])), ("assistant", answer(reference.ptx))]
 
 
-def _tokens(references: list[Reference], last: str, header: str) -> int:
-    texts = [_SYSTEM, last, header]
+def _tokens(references: list[Reference], system: str, last: str, header: str) -> int:
+    texts = [system, last, header]
     texts += [text for reference in references for _, text in _example(reference)]
     # About five tokens a turn mark its role.
     return sum(estimated_tokens(text) + 5 for text in texts)

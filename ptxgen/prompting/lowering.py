@@ -17,6 +17,14 @@ _LOG2_E = math.log2(math.e)
 _LN_2 = math.log(2.0)
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _INTEGERS = ("u32", "s32", "u64", "s64")
+#: How a step reads in a formula, by the first word of its opcode; `{0}` is its first source.
+_WORDS = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "fma": "{0} * {1} + {2}", "mad": "{0} * {1} + {2}",
+    "div": "{0} / {1}", "rem": "{0} % {1}", "rcp": "1 / {0}", "neg": "-{0}", "abs": "|{0}|", "ex2": "2^{0}",
+    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "selp": "{0} if {2} else {1}", "cvt": "{0} converted",
+    "lg2": "log2({0})", "rsqrt": "1 / sqrt({0})", "popc": "bits set in {0}",
+}
+_RELATIONS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
 }
@@ -32,6 +40,17 @@ class Step:
     def __str__(self) -> str:
         return f"{self.opcode} {', '.join(self.operands)}"
 
+    @property
+    def formula(self) -> str:
+        """The same as a formula: `t2 = a * x + y`. A prompt shows this form: a small model copies lines that look
+        like PTX into the kernel, before the loads that they need."""
+        target, *sources = self.operands
+        name, kind = self.opcode.split(".")[:2]
+        if name == "setp":
+            return f"{target} = {sources[0]} {_RELATIONS[kind]} {sources[1]}"
+        plain = f"{name}({', '.join(sources)})"
+        return f"{target} = {_WORDS.get(name, plain).format(*sources)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
@@ -39,6 +58,10 @@ class Lowered:
 
     steps: tuple[Step, ...]
     result: str
+
+    @property
+    def formulas(self) -> list[str]:
+        return [step.formula for step in self.steps]
 
 
 class _Beyond(Exception):

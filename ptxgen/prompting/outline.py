@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ptxgen.prompting.outline_reductions import across_block, across_warp, along, first_extent, lower_for
 from ptxgen.prompting.patterns import memory_pattern
 from ptxgen.prompting.reductions import plain
-from ptxgen.spec import OracleExpression, Spec
+from ptxgen.spec import Spec
 
 
 def outline(spec: Spec) -> tuple[str, ...]:
@@ -42,37 +42,36 @@ def _map_2d(spec: Spec) -> tuple[str, ...]:
 def _grid_stride(spec: Spec) -> tuple[str, ...]:
     body = _elements(spec, {1: "[k]"})
     size = first_extent(spec)
-    return body and (f"i = global index; leave if i >= {size}", "step = ntid.x * nctaid.x", "k = i; loop:",
+    return body and (f"i = global index; leave if i >= {size}", "step = ntid.x * nctaid.x", "mov k, i; loop:",
                      *(f"  {line}" for line in body), f"  k = k + step; again while k < {size}")
 
 
 def _elements(spec: Spec, places: dict[int, str]) -> tuple[str, ...]:
     """Loads, steps and stores of elementwise outputs; `places` maps an array's rank to its index."""
     loads: list[str] = []
-    steps: list[str] = []
+    formulas: list[str] = []
     stores: list[str] = []
     for output in spec.outputs:
         expression = spec.expressions[output.name]
-        lowered = lower_for(plain(expression.tree), spec, output, first=1 + len(steps))
+        lowered = lower_for(plain(expression.tree), spec, output, first=1 + len(formulas))
         if lowered is None:
             return ()
-        loads += [text for text in _loads(spec, expression, places) if text not in loads]
-        steps += [str(step) for step in lowered.steps]
-        stores.append(f"store {output.name}{places.get(len(output.shape), '')} = {lowered.result}")
-    return (*(f"load {name}" for name in loads), *steps, *stores)
-
-
-def _loads(spec: Spec, expression: OracleExpression, places: dict[int, str]) -> list[str]:
-    arrays = [f"{p.name}{places.get(len(p.shape), '')}" for p in spec.inputs if p.name in expression.names]
-    return arrays + [p.name for p in spec.scalars if p.name in expression.names and p.name not in spec.sizes]
+        loads += [
+            f"{p.name}{places.get(len(p.shape), '')}"
+            for p in spec.inputs if p.name in expression.names
+        ]
+        formulas += lowered.formulas
+        stores.append(f"{output.name}{places.get(len(output.shape), '')} = {lowered.result}")
+    return (f"load {', '.join(dict.fromkeys(loads))}", "; ".join(formulas), f"store {', '.join(stores)}")
 
 
 def _gather(spec: Spec) -> tuple[str, ...]:
     output = spec.outputs[0]
     match spec.expressions[output.name].tree:
         case ast.Subscript(value=ast.Name(id=array), slice=ast.Name(id=index)):
+            source = spec.param(array)
             return (f"i = global index; leave if i >= {output.shape[0]}", f"load k = {index}[i]",
-                    f"leave if k >= {spec.param(array).shape[0]}", f"load v = {array}[k]",
+                    f"leave if k >= {source.shape[0]}", f"load v = {array}[k]",
                     f"store {output.name}[i] = v")
     return ()
 
@@ -87,8 +86,10 @@ def _atomic(spec: Spec) -> tuple[str, ...]:
         ) if name == output.name:
             weights = next((k.value.id for k in keywords if k.arg == "weights" and isinstance(k.value, ast.Name)), "")
             update = f"red.global.add.{output.element} {name}[k], {'v' if weights else '1'}"
-            lines = [f"i = global index; leave if i >= {spec.param(key).shape[0]}", f"load k = {key}[i]"]
-            return (*lines, *([f"load v = {weights}[i]"] if weights else []), update)
+            counted, loads = spec.param(key), [f"load k = {key}[i]"]
+            if weights:
+                loads.append(f"load v = {weights}[i]")
+            return (f"i = global index; leave if i >= {counted.shape[0]}", *loads, update)
     return ()
 
 

@@ -14,17 +14,17 @@ def across_block(spec: Spec) -> tuple[str, ...]:
     found = _only_reduction(spec)
     if found is None:
         return ()
-    combine = f"{found.kind}.{spec.outputs[0].element}"
+    kind, name = spec.outputs[0].element, spec.outputs[0].name
     return (
         "i = global index; t = tid.x",
         *_guarded_load(spec, found, "v"),
         "store shared[t] = v",
         "bar.sync 0",
         f"h = {spec.threads // 2}; loop:",
-        f"  if t < h: load shared[t], load shared[t + h], {combine}, store shared[t]",
+        f"  if t < h: load shared[t] and shared[t + h], {found.kind}.{kind}, store shared[t]",
         "  bar.sync 0",
         "  h = h >> 1; again while h != 0",
-        f"if t == 0: store {spec.outputs[0].name}[ctaid.x] = shared[0]",
+        f"if t == 0: load shared[0], store {name}[ctaid.x]",
     )
 
 
@@ -33,12 +33,13 @@ def across_warp(spec: Spec) -> tuple[str, ...]:
     found = _only_reduction(spec)
     if found is None:
         return ()
-    combine = f"{found.kind}.{spec.outputs[0].element}"
+    output = spec.outputs[0]
+    combine = f"{found.kind}.{output.element}"
     return (
         "i = global index; t = tid.x",
         *_guarded_load(spec, found, "v"),
         f"for d = 16, 8, 4, 2, 1: shfl.sync.down.b32 u, v, d, 31, 0xffffffff; {combine} v, v, u",
-        f"if t & 31 == 0 and i < {first_extent(spec)}: store {spec.outputs[0].name}[i >> 5] = v",
+        f"if t & 31 == 0 and i < {first_extent(spec)}: store {output.name}[i >> 5] = v",
     )
 
 
@@ -63,8 +64,8 @@ def along(spec: Spec) -> tuple[str, ...]:
     lowered = lower_for(found.rest, spec, output, names=found.names)
     if lowered is None:
         return ()
-    store = f"store {output.name}{places.get(tuple(s.text for s in output.shape), '')} = {lowered.result}"
-    last = [*map(str, lowered.steps), store]
+    place = places.get(tuple(s.text for s in output.shape), "")
+    last = [*lowered.formulas, f"store {output.name}{place} = {lowered.result}"]
     if len(output.shape) == 2:
         return (*lines, *_loop(other, length, [*_reads(found.rest, spec, places), *last]))
     return (*lines, *last)
@@ -115,13 +116,16 @@ def _accumulation(reduction: Reduction, spec: Spec, output: Param, names: tuple[
         if total is None:
             return ()
         last = total.steps[-1]
-        return (*map(str, total.steps[:-1]), str(Step(last.opcode, (name, *last.operands[1:]))))
+        return (*total.formulas[:-1], Step(last.opcode, (name, *last.operands[1:])).formula)
     inner = lower_for(reduction.inner, spec, output, names=names)
     if inner is None:
         return ()
-    return (*map(str, inner.steps), f"{reduction.kind}.{kind} {name}, {name}, {inner.result}")
+    return (*inner.formulas, Step(f"{reduction.kind}.{kind}", (name, name, inner.result)).formula)
 
 
 def _reads(node: ast.AST, spec: Spec, places: dict[tuple[str, ...], str]) -> list[str]:
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return [f"load {p.name}{places.get(tuple(s.text for s in p.shape), '')}" for p in spec.inputs if p.name in names]
+    return [
+        f"load {p.name}{places.get(tuple(s.text for s in p.shape), '')}"
+        for p in spec.inputs if p.name in names
+    ]

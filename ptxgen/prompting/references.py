@@ -11,8 +11,8 @@ from ptxgen.prompting.oracle import normal_form
 from ptxgen.spec import Spec, load_spec
 
 FOLDER = Path(__file__).parent / "references"
-#: How much a reference that adds nothing new still counts after the first one, by its similarity alone.
-_KINSHIP = 0.5
+#: How much it counts, beside its similarity, that a further reference shows what no earlier one does.
+_NEWS = 0.5
 #: Less alike than this, a further reference distracts more than it shows.
 _LEAST = 0.3
 
@@ -50,8 +50,8 @@ def same_task(spec: Spec, reference: Reference) -> bool:
 def nearest_references(spec: Spec, count: int) -> tuple[Reference, ...]:
     """The references to show for a spec, nearest first; never the same task.
 
-    The first is the most similar. Each further one is chosen for what it adds: the share of the spec's features that
-    no earlier choice shows, plus half its similarity; one that is less alike than 0.3 is not shown. Ties go to the
+    The first is the most similar. Each further one is chosen by its similarity plus half the share of the spec's
+    features that it shows and no earlier choice does; one that is less alike than 0.3 is not shown. Ties go to the
     first name in alphabetical order.
     """
     wanted = features(spec)
@@ -64,7 +64,7 @@ def nearest_references(spec: Spec, count: int) -> tuple[Reference, ...]:
             break
         if chosen:
             total = weight(wanted) or 1.0
-            gains = {r: weight(missing & r.features) / total + _KINSHIP * alike[r] for r in rest}
+            gains = {r: alike[r] + _NEWS * weight(missing & r.features) / total for r in rest}
         else:
             gains = alike
         best = max(rest, key=gains.__getitem__)

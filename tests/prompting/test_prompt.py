@@ -109,7 +109,7 @@ def test_mistakes_are_mistakes_and_corrections_are_right():
 @every_example
 def test_one_mistake_is_shown(path):
     spec = load_spec(path)
-    assert f"not `{negative_example(spec).wrong}`" in build_prompt(spec, load_table(), "sm_80").turns[-1][1]
+    assert f"not `{negative_example(spec).wrong}`" in build_prompt(spec, load_table(), "sm_80").system
 
 
 def test_repair_adds_the_kernel_and_the_error_and_keeps_what_was_evaluated():
