@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from string import Template
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from llguidance import LLMatcher
 
+from ptxgen.data import data_folder
 from ptxgen.errors import MaskError
 from ptxgen.semantics.statements import AllowedStatements, alternation
 
@@ -17,9 +19,8 @@ CACHE = 256
 
 
 def statement_grammar(allowed: AllowedStatements, rejected: tuple[str, ...] = ()) -> str:
-    """The llguidance grammar (Lark dialect) of one statement; `rejected` are expressions of further lines to
-    leave out. The whole line is one terminal, so no two terminals can be told apart wrongly; its parts are
-    named, which llguidance compiles several times faster than one long expression.
+    """The llguidance grammar (Lark dialect) of one statement: `grammar/statement.lark`, filled in. `rejected`
+    are expressions of further lines to leave out.
 
     Raises MaskError when nothing is legal.
     """
@@ -41,8 +42,14 @@ def statement_grammar(allowed: AllowedStatements, rejected: tuple[str, ...] = ()
         lines.append(f"/\\t/ {' '.join(parts)} /;\\n/")
     leave_out = "|".join(e for e in (allowed.exclude, *rejected) if e)
     taken_away = f" & ~/({leave_out})/" if leave_out else ""
-    named = [f"{name}: /{expression}/" for expression, name in terminals.items()]
-    return "\n".join(["start: STATEMENT", *named, f"STATEMENT: ({' | '.join(lines)}){taken_away}", ""])
+    parts_named = "\n".join(f"{name}: /{expression}/" for expression, name in terminals.items())
+    return _template().substitute({"parts": parts_named, "lines": " | ".join(lines), "except": taken_away})
+
+
+@cache
+def _template() -> Template:
+    text = (data_folder("grammar") / "statement.lark").read_text(encoding="utf-8")
+    return Template("".join(line for line in text.splitlines(keepends=True) if not line.startswith("//")))
 
 
 class StatementMatcher:
@@ -51,6 +58,11 @@ class StatementMatcher:
 
     def __init__(self, tokenizer: Any, grammar: str) -> None:
         self._matcher = _compiled(tokenizer, grammar).deep_copy()
+
+    def copy(self) -> StatementMatcher:
+        other = object.__new__(StatementMatcher)
+        other._matcher = self._matcher.deep_copy()
+        return other
 
     def forced_tokens(self) -> list[int]:
         """Tokens that every legal completion begins with, in the tokeniser's own split."""

@@ -28,7 +28,7 @@ WRONG = [
     ("a register that is not declared", "\tfma.rn.f32 %f", "\tfma.rn.f32 %f9"),
     ("a parameter at the wrong type", "ld.param.f32 ", "ld.param.u32 "),
     ("a parameter that does not exist", "[param_a]", "[param_b]"),
-    ("an operand too few", "cvta.to.global.u64 %rd2, ", "cvta.to.global.u64 "),
+    ("an operand too few", ", [param_a]", ""),
     ("another target", ".target sm_80", ".target sm_90"),
     ("another signature", ".param .f32 param_a", ".param .u32 param_a"),
     ("no end", "}\n", "\n"),
