@@ -6,6 +6,7 @@ what a drawn line does is decided here.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,13 @@ class Line:
         self._legal = legal
         self._heads: list[tuple[int, ...]] | None = None
         self.tokens: list[int] = []
+
+    def copy(self) -> Line:
+        """The same line, to be gone on with another way."""
+        other = copy(self)
+        other._matcher = self._matcher.copy()
+        other.tokens = list(self.tokens)
+        return other
 
     @property
     def finished(self) -> bool:

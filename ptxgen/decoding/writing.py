@@ -12,6 +12,7 @@ from ptxgen.decoding.course import Course, Line
 from ptxgen.decoding.free import write_freely
 from ptxgen.decoding.result import Decoded, Tally
 from ptxgen.decoding.sampling import Sampler
+from ptxgen.decoding.searching import LineSearch
 from ptxgen.models.session import Session
 from ptxgen.semantics import Level, State, contract_of
 from ptxgen.semantics.statements import escape
@@ -60,16 +61,6 @@ def decode(
 
 
 @dataclass
-class _Drawn:
-    """One line as drawn. `evaluated` of its tokens are in the model's memory, from position `base` on."""
-
-    line: Line
-    forced: int = 0
-    evaluated: int = 0
-    base: int | None = None
-
-
-@dataclass
 class _Writer:
     """One kernel being written."""
 
@@ -112,14 +103,16 @@ class _Writer:
                 return None
             line = Line(self.session.ll_tokenizer(), self.course.canonical, legal, tuple(rejected))
             self.tally.mask_seconds += time.perf_counter() - started
-            drawn = self._draw(line)
-            text = line.text(self.session.token_bytes).decode()
-            if self._accept(text, len(line.tokens)):
-                self.pending += line.tokens[drawn.evaluated :]
-                self.tally.count(len(line.tokens), drawn.forced)
+            search = LineSearch(self.session, self.sampler, self.tally, self.pending)
+            chosen = search.find(line)
+            tokens = chosen.line.tokens
+            text = chosen.line.text(self.session.token_bytes).decode()
+            if self._accept(text, len(tokens)):
+                self.pending += tokens[search.evaluated :]
+                self.tally.count(len(tokens), chosen.forced)
                 return text
-            if drawn.base is not None:
-                self.session.rewind(drawn.base)
+            if search.base is not None:
+                self.session.rewind(search.base)
             rejected.append(escape(text))
             self.tally.redraws += 1
         return None
@@ -130,35 +123,3 @@ class _Writer:
             return self.course.accept(line, count)
         finally:
             self.tally.mask_seconds += time.perf_counter() - started
-
-    def _draw(self, line: Line) -> _Drawn:
-        """Tokens of one line. What is forced is not asked of the model; what has to be evaluated before the
-        next choice goes in one batch."""
-        drawn = _Drawn(line)
-        while True:
-            started = time.perf_counter()
-            drawn.forced += line.take_forced()
-            if line.finished:
-                self.tally.mask_seconds += time.perf_counter() - started
-                return drawn
-            ids = line.choices(self.session.token_bytes, self.session.n_vocab)
-            self.tally.mask_seconds += time.perf_counter() - started
-            if len(ids) == 1:
-                choice = int(ids[0])
-                drawn.forced += 1
-            else:
-                self._catch_up(drawn)
-                choice = self.sampler.choose(self.session.logits(), ids)
-            line.take(choice)
-
-    def _catch_up(self, drawn: _Drawn) -> None:
-        """Evaluate all that was chosen and not yet evaluated, so that the logits are those of here."""
-        tokens = drawn.line.tokens
-        if self.pending:
-            self.session.evaluate(self.pending)
-            self.pending = []
-        if drawn.base is None:
-            drawn.base = self.session.position
-        if drawn.evaluated < len(tokens):
-            self.session.evaluate(tokens[drawn.evaluated :])
-            drawn.evaluated = len(tokens)

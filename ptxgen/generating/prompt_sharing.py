@@ -71,6 +71,9 @@ class SharedPrompt:
             self._session.evaluate(tokens[shared:])
             self._prompt_end, self._asked = self._session.position, 0
 
+    def evaluate_scored(self, tokens: Sequence[int], following: Sequence[int]) -> float:
+        return self._session.evaluate_scored(tokens, following)
+
     def logits(self) -> npt.NDArray[np.float32]:
         self._asked += 1
         return self._session.logits()

@@ -24,10 +24,12 @@ import numpy.typing as npt
 from ptxgen.models.chat import render_chat
 from ptxgen.models.failures import ContextFull, ModelError
 from ptxgen.models.gguf import read_header
-from ptxgen.models.session import ModelIdentity
+from ptxgen.models.session import ModelIdentity, log_probability
 
 #: tokens a call of llama_decode. Prompts gain nothing beyond it on a CPU, and Ctrl-C is seen between calls.
 BATCH = 128
+#: tokens whose logits one call computes at most
+SCORED = 32
 #: how much context a session gets where nobody says
 DEFAULT_CONTEXT = 8192
 #: seldom is a token longer; where one is, the buffer grows
@@ -120,7 +122,18 @@ class LlamaSession:
         if len(self._tokens) + len(tokens) > self.n_ctx:
             raise ContextFull(len(self._tokens), len(tokens), self.n_ctx)
         for start in range(0, len(tokens), BATCH):
-            self._decode(tokens[start : start + BATCH], wanted=start + BATCH >= len(tokens))
+            self._decode(tokens[start : start + BATCH], wanted=int(start + BATCH >= len(tokens)))
+
+    def evaluate_scored(self, tokens: Sequence[int], following: Sequence[int]) -> float:
+        if len(self._tokens) + len(tokens) > self.n_ctx:
+            raise ContextFull(len(self._tokens), len(tokens), self.n_ctx)
+        total = 0.0
+        for start in range(0, len(tokens), SCORED):
+            part = tokens[start : start + SCORED]
+            self._decode(part, wanted=len(part))
+            for index, token in enumerate(following[start : start + SCORED]):
+                total += log_probability(self._row(index), token)
+        return total
 
     def logits(self) -> npt.NDArray[np.float32]:
         if not self._tokens:
@@ -128,8 +141,12 @@ class LlamaSession:
         if not self._fresh:
             last = self._tokens[-1]
             self._truncate(len(self._tokens) - 1)
-            self._decode([last], wanted=True)
-        pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
+            self._decode([last], wanted=1)
+        return self._row(-1)
+
+    def _row(self, index: int) -> npt.NDArray[np.float32]:
+        """Logits after one token of the last batch: a view that the next batch overwrites."""
+        pointer = llama_cpp.llama_get_logits_ith(self._context, index)
         return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
 
     def rewind(self, position: int) -> None:
@@ -168,13 +185,13 @@ class LlamaSession:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = self.n_ctx
         params.n_batch = params.n_ubatch = BATCH
-        params.n_outputs_max = 1     # logits of one token a batch; else a buffer of BATCH x n_vocab is kept
+        params.n_outputs_max = SCORED     # else a buffer of BATCH x n_vocab logits is kept
         params.n_threads = params.n_threads_batch = threads
         params.no_perf = True
         return llama_cpp.llama_init_from_model(self._model, params)
 
-    def _decode(self, tokens: Sequence[int], *, wanted: bool) -> None:
-        """One batch, at most BATCH tokens. `wanted`: logits of its last token."""
+    def _decode(self, tokens: Sequence[int], *, wanted: int) -> None:
+        """One batch, at most BATCH tokens. `wanted`: of how many of its last tokens logits are computed."""
         held, batch = len(self._tokens), self._batch
         self._fresh = False
         # An interrupt may have come between an earlier decode and its bookkeeping.
@@ -185,8 +202,7 @@ class LlamaSession:
             batch.pos[index] = held + index
             batch.n_seq_id[index] = 1
             batch.seq_id[index][0] = 0
-            batch.logits[index] = 0
-        batch.logits[len(tokens) - 1] = int(wanted)
+            batch.logits[index] = int(index >= len(tokens) - wanted)
         status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
             if status == 1:
@@ -194,7 +210,7 @@ class LlamaSession:
             why = _last_log() or f"status {status}"
             raise ModelError("llama.cpp failed while evaluating tokens", why=why)
         self._tokens.extend(tokens)
-        self._fresh = wanted
+        self._fresh = wanted > 0
 
     def _truncate(self, position: int) -> None:
         kept = self._tokens[:position]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ptxgen.models.failures import ContextFull
 from ptxgen.models.random_vocabulary import END, vocabulary
-from ptxgen.models.session import ModelIdentity
+from ptxgen.models.session import ModelIdentity, log_probability
 
 DEFAULT_CONTEXT = 65536
 
@@ -47,6 +47,14 @@ class RandomSession:
         if self._position + len(tokens) > self.n_ctx:
             raise ContextFull(self._position, len(tokens), self.n_ctx)
         self._position += len(tokens)
+
+    def evaluate_scored(self, tokens: Sequence[int], following: Sequence[int]) -> float:
+        total = 0.0
+        for index, token in enumerate(tokens):
+            self.evaluate([token])
+            if index < len(following):
+                total += log_probability(self.logits(), following[index])
+        return total
 
     def logits(self) -> npt.NDArray[np.float32]:
         key = np.array([self._seed, self._position], np.uint64)

@@ -19,6 +19,12 @@ class ModelIdentity:
     sha256: str      # "" for the random model
 
 
+def log_probability(logits: npt.NDArray[np.float32], token: int) -> float:
+    """Natural logarithm of one token's share under softmax over float32[n_vocab]."""
+    top = logits.max()
+    return float(logits[token] - top) - float(np.log(np.exp(logits - top).sum(dtype=np.float64)))
+
+
 class Session(Protocol):
     """One loaded model with one KV cache. Token ids index the vocabulary, 0 to `n_vocab` - 1."""
 
@@ -45,6 +51,11 @@ class Session(Protocol):
 
     def evaluate(self, tokens: Sequence[int]) -> None:
         """Append tokens to the KV cache, in batches. Raises ContextFull when they do not fit `n_ctx`."""
+        ...
+
+    def evaluate_scored(self, tokens: Sequence[int], following: Sequence[int]) -> float:
+        """`evaluate(tokens)`, and the log probability (natural) of `following`: of each `following[i]` right
+        after `tokens[i]`, added up. At most as many as `tokens`, of which there is at least one."""
         ...
 
     def logits(self) -> npt.NDArray[np.float32]:
