@@ -16,12 +16,12 @@ from ptxgen.spec import Spec
 WEIGHTS = {
     "pattern": 8.0,     # how data moves: see `patterns.memory_pattern`
     "operation": 3.0,   # an operation of the oracle
-    "type": 6.0,        # an element type of an array
+    "type": 7.0,        # an element type of an array
     "word": 2.0,        # a sign in the task: warp, atomic, loop, ...
     "shared": 2.0,      # dynamic shared memory
     "rank": 2.0,        # dimensions of arrays
     "grid": 1.0,        # dimensions of the launch
-    "inputs": 3.0,      # number of input arrays
+    "inputs": 5.0,      # number of input arrays
     "outputs": 1.0,     # number of output arrays
     "scalar": 2.0,      # number of scalars that are no sizes
     "sizes": 0.5,       # number of sizes

@@ -16,8 +16,8 @@ from ptxgen.spec import load_spec, parse_spec
 from .kernels import EXAMPLES, ROOT
 
 NEAREST = {
-    "block_sum": "block_max", "warp_sum": "warp_max", "half_add": "half_mul", "histogram": "scatter_add",
-    "hypot": "norm3", "relu": "clip01", "saxpy": "weighted_sum", "softmax": "row_exp_over_sum",
+    "block_sum": "block_max", "warp_sum": "warp_max", "half_add": "half_mul", "histogram": "bucket_count",
+    "relu": "clip01", "softmax": "row_exp_over_sum",
 }
 SAXPY = (ROOT / "examples" / "saxpy.toml").read_text(encoding="utf-8")
 
