@@ -13,6 +13,7 @@ from ptxgen.decoding.free import write_freely
 from ptxgen.decoding.result import Decoded, Tally
 from ptxgen.decoding.sampling import Sampler
 from ptxgen.decoding.searching import LineSearch
+from ptxgen.errors import MaskError
 from ptxgen.models.session import Session
 from ptxgen.semantics import Level, State, contract_of
 from ptxgen.semantics.statements import escape
@@ -101,7 +102,12 @@ class _Writer:
             legal = self.course.legal()
             if legal.empty:
                 return None
-            line = Line(self.session.ll_tokenizer(), self.course.canonical, legal, tuple(rejected))
+            try:
+                line = Line(self.session.ll_tokenizer(), self.course.canonical, legal, tuple(rejected))
+            except MaskError:
+                if rejected:
+                    return None  # all that was legal has been taken back
+                raise
             self.tally.mask_seconds += time.perf_counter() - started
             search = LineSearch(self.session, self.sampler, self.tally, self.pending)
             chosen = search.find(line)

@@ -4,8 +4,9 @@ from ptxgen.semantics.allowing import allowed
 from ptxgen.semantics.checking import check_module
 from ptxgen.semantics.closing import NoWayHome, Plan, plan_closing
 from ptxgen.semantics.contract import Contract, Level, contract_of
+from ptxgen.semantics.defining import Violation
 from ptxgen.semantics.state import State
-from ptxgen.semantics.stepping import Violation, step
+from ptxgen.semantics.stepping import step
 
 __all__ = [
     "Contract",
