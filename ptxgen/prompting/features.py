@@ -21,7 +21,7 @@ WEIGHTS = {
     "shared": 2.0,      # dynamic shared memory
     "rank": 2.0,        # dimensions of arrays
     "grid": 1.0,        # dimensions of the launch
-    "inputs": 5.0,      # number of input arrays
+    "inputs": 3.0,      # number of input arrays
     "outputs": 1.0,     # number of output arrays
     "scalar": 2.0,      # number of scalars that are no sizes
     "sizes": 0.5,       # number of sizes
