@@ -49,9 +49,10 @@ def low24(value: int, type_name: str) -> int:
 
 
 def extract(a: int, pos: int, length: int, type_name: str) -> int:
-    """The manual's description, bit by bit."""
+    """The manual's description, bit by bit; above 255, which it leaves open, the GPU's."""
     bits = bits_of(type_name)
-    pos, length = pos & 255, length & 255
+    if bits == 32:
+        pos, length = pos & 255, length & 255
     sign = 0 if type_name[0] == "u" or length == 0 else a >> min(pos + length - 1, bits - 1) & 1
     result = 0
     for i in range(bits):
@@ -62,8 +63,9 @@ def extract(a: int, pos: int, length: int, type_name: str) -> int:
 
 def insert(a: int, b: int, pos: int, length: int, type_name: str) -> int:
     bits = bits_of(type_name)
-    pos, length = pos & 255, length & 255
-    for i in range(length):
+    if bits == 32:
+        pos, length = pos & 255, length & 255
+    for i in range(min(length, bits)):
         if pos + i < bits:
             b = b & ~(1 << pos + i) | (a >> i & 1) << pos + i
     return b

@@ -34,6 +34,8 @@ def by_halves(function: Callable[..., Array]) -> Callable[..., Array]:
 def float_function(site: Site, operation: Callable[..., Array], type_name: str) -> Callable[..., Array]:
     """`operation` over words, with the opcode's .ftz, .sat and .relu, over halves for packed types."""
     fmt = FORMATS[type_name]
+    if type_name == "f64":
+        operation = floats.default_nan(operation)
     whole = floats.finish(operation, fmt, ftz=site.has("ftz"), sat=site.has("sat"), rectify=site.has("relu"))
     return by_halves(whole) if is_packed(type_name) else whole
 

@@ -94,14 +94,21 @@ def reverse_bits(a: Ints) -> Ints:
     return (x.byteswap() >> np.uint64(64 - bits)).astype(a.dtype)
 
 
+def _field_bounds(bits: int, position: Ints, length: Ints) -> tuple[Ints, Ints]:
+    """Position and length as int64. The manual leaves values above 255 open: 32-bit instructions read the low
+    8 bits of each, the shifts that ptxas makes of the 64-bit ones the whole word.
+    """
+    reach = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
+    return (position & reach).astype(np.int64), (length & reach).astype(np.int64)
+
+
 def extract_field(a: Ints, position: Ints, length: Ints) -> Ints:
-    """bfe: `length` bits from `position` (low 8 bits of each), sign- or zero-extended by the dtype's kind.
+    """bfe: `length` bits from `position`, sign- or zero-extended by the dtype's kind.
 
     Bits beyond the word read as the sign of the word for signed types, 0 for unsigned ones.
     """
     bits = _bits(a)
-    pos = (position & np.uint32(0xFF)).astype(np.int64)
-    size = (length & np.uint32(0xFF)).astype(np.int64)
+    pos, size = _field_bounds(bits, position, length)
     unsigned = a.view(UNSIGNED[bits]).astype(np.uint64)
     signed = a.dtype.kind == "i"
     if signed:
@@ -123,8 +130,7 @@ def extract_field(a: Ints, position: Ints, length: Ints) -> Ints:
 def insert_field(a: Ints, b: Ints, position: Ints, length: Ints) -> Ints:
     """bfi: the low `length` bits of `a` placed at `position` in `b`."""
     bits = _bits(a)
-    pos = (position & np.uint32(0xFF)).astype(np.uint64)
-    size = (length & np.uint32(0xFF)).astype(np.uint64)
+    pos, size = (bound.astype(np.uint64) for bound in _field_bounds(bits, position, length))
     ones = np.where(size >= 64, ~np.uint64(0), (np.uint64(1) << np.minimum(size, np.uint64(63))) - np.uint64(1))
     inside = pos < np.uint64(bits)
     shift = np.minimum(pos, np.uint64(63))

@@ -1,7 +1,7 @@
 """cvt: between integers and floats of every width, in every direction, with saturation.
 
-Sources: PTX ISA, cvt. Float to integer clamps to the destination's range and turns NaN into 0; with a narrower
-destination type the result is that type's, widened into the register afterwards by whoever stores it.
+Sources: PTX ISA, cvt; NaN payloads as an sm_90 GPU gives them. Float to integer clamps to the destination's range;
+with a narrower destination type the result is that type's, widened into the register afterwards by whoever stores it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptxgen.executing.emulator import rounding
-from ptxgen.executing.emulator.floats import flush
+from ptxgen.executing.emulator.floats import exponent_mask, flush, is_nan, quiet
 from ptxgen.executing.emulator.rounding import FORMATS, Format
 from ptxgen.executing.emulator.values import Array, F64Array, number_dtype
 
@@ -50,13 +50,19 @@ def to_integral(value: F64Array, rounding_name: str) -> F64Array:
 
 
 def float_to_integer(words: Array, fmt: Format, target: str, rounding_name: str) -> Any:
-    """A typed array of the target's dtype, clamped; NaN gives 0."""
+    """A typed array of the target's dtype, clamped.
+
+    NaN gives 0; where the source is f64 or the target has 64 bits, it gives the highest bit alone.
+    """
     value = to_integral(rounding.widen(words, fmt), rounding_name)
     dtype: Any = number_dtype(target)
     info = np.iinfo(dtype)
     low, above = float(info.min), float(int(info.max) + 1)
     inside = (value >= low) & (value < above)
     result = np.where(inside, value, 0.0).astype(dtype)
+    if fmt.name == "f64" or dtype.itemsize == 8:
+        top = dtype.type(info.min if info.min < 0 else int(info.max) // 2 + 1)
+        result = np.where(np.isnan(value), top, result)
     result = np.where(value >= above, dtype.type(info.max), result)
     return np.where(value < low, dtype.type(info.min), result)
 
@@ -71,9 +77,23 @@ def float_to_float(words: Array, source: Format, target: Format, mode: str, *, f
     if mode in _DIRECTIONS:
         value = to_integral(value, mode)
         mode = "rn"
-    result = _double_to_single(value, mode) if target.name == "f32" else rounding.narrow(value, target, mode or "rn")
+    if (source.name, target.name) == ("bf16", "f32") and not mode:
+        # A word of bf16 is the upper half of an f32 word, NaNs included.
+        result: Array = words.astype(np.uint32) << np.uint32(16)
+    else:
+        result = rounding.narrow(value, target, mode or "rn")
+    if source.name == "f64" and target.name != "f64":
+        result = _keep_payload(words, result, target)
     return flush(result, target) if ftz and target.name == "f32" else result
 
 
-def _double_to_single(value: F64Array, mode: str) -> Array:
-    return rounding.narrow(value, FORMATS["f32"], mode or "rn")
+def _keep_payload(doubles: Array, result: Array, target: Format) -> Array:
+    """NaNs of f64 keep their sign and the upper bits of their payload in a narrower type."""
+    nan = is_nan(doubles, FORMATS["f64"])
+    if not nan.any():
+        return result
+    bits = target.word.itemsize * 8
+    sign = (doubles >> np.uint64(64 - bits)) & np.uint64(1 << bits - 1)
+    exponent = np.uint64(exponent_mask(target))
+    payload = (doubles >> np.uint64(52 - target.mantissa)) & np.uint64((1 << target.mantissa) - 1)
+    return np.where(nan, quiet((sign | exponent | payload).astype(target.word), target), result)

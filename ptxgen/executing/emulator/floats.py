@@ -75,6 +75,22 @@ def finish(
     return whole
 
 
+def default_nan(operation: Callable[..., Array]) -> Callable[..., Array]:
+    """An f64 `operation` whose NaN is `F64.nan` where no operand is one, whatever the host's own default is."""
+    fmt = rounding.F64
+
+    def whole(*words: Array) -> Array:
+        result = operation(*words)
+        made = is_nan(result, fmt)
+        if not made.any():
+            return result
+        for word in words:
+            made = made & ~is_nan(word, fmt)
+        return np.where(made, fmt.word.type(fmt.nan), result)
+
+    return whole
+
+
 def negate(words: Array, fmt: Format) -> Array:
     return words ^ fmt.word.type(sign_bit(fmt))
 
@@ -92,7 +108,10 @@ def _ordered(words: Array, fmt: Format) -> Array:
 def extreme(
     a: Array, b: Array, fmt: Format, *, largest: bool, propagate: bool = False, xorsign: bool = False
 ) -> Array:
-    """min or max: -0 < +0; one NaN gives the other operand unless `propagate`; `xorsign` as `.xorsign.abs`."""
+    """min or max: -0 < +0; one NaN gives the other operand unless `propagate`; `xorsign` as `.xorsign.abs`.
+
+    Of two f64 NaNs the second is the result (quiet), of two others the canonical NaN.
+    """
     nan_a, nan_b = is_nan(a, fmt), is_nan(b, fmt)
     sign = (a ^ b) & fmt.word.type(sign_bit(fmt))
     if xorsign:
@@ -106,7 +125,12 @@ def extreme(
     if propagate:
         return np.where(nan_a | nan_b, canonical, pick)
     pick = np.where(nan_a, other_b, np.where(nan_b, other_a, pick))
-    return np.where(nan_a & nan_b, canonical, pick)
+    return np.where(nan_a & nan_b, quiet(b, fmt) if fmt.name == "f64" else canonical, pick)
+
+
+def quiet(words: Array, fmt: Format) -> Array:
+    """Words of NaNs with the quiet bit set."""
+    return words | fmt.word.type(1 << _mantissa_bits(fmt) - 1)
 
 
 def copy_sign(sign: Array, magnitude: Array, fmt: Format) -> Array:
@@ -131,10 +155,19 @@ def test_property(words: Array, prop: str, fmt: Format) -> Bools:
 
 
 def _reciprocal_root(x: F64Array) -> F64Array:
-    return np.asarray(1.0 / np.sqrt(x))
+    """1 / sqrt(x): one Newton step with the exact residual mends the two roundings of the plain expression."""
+    _, exponent = np.frexp(x)
+    even = exponent & ~1
+    scaled = np.ldexp(x, -even)
+    root = 1.0 / np.sqrt(scaled)
+    once, once_low = rounding.two_product(scaled, root)
+    twice, twice_low = rounding.two_product(once, root)
+    residual = ((1.0 - twice) - twice_low) - once_low * root
+    mended = np.ldexp(root + 0.5 * root * residual, -(even // 2))
+    return np.where(np.isfinite(x) & (x > 0), mended, 1.0 / np.sqrt(x))
 
 
-#: The approximate functions as correctly rounded from float64; the hardware's own errors are bounded by the manual.
+#: The approximate functions, computed in float64 and rounded once; the manual bounds the hardware's own errors.
 APPROXIMATE: dict[str, Callable[[F64Array], F64Array]] = {
     "rcp": np.reciprocal,
     "sqrt": np.sqrt,
@@ -178,17 +211,21 @@ def divide_approximately(a: Array, b: Array, *, full: bool) -> Array:
 
 
 def negate_number(words: Array, fmt: Format) -> Array:
-    """The neg instruction: sign flipped; an f32 NaN becomes canonical."""
-    return _plain_nan(negate(words, fmt), fmt)
+    """The neg instruction: sign flipped, but for NaN (see `_nan_aside`)."""
+    return _nan_aside(negate(words, fmt), words, fmt)
 
 
 def absolute_number(words: Array, fmt: Format) -> Array:
-    """The abs instruction: sign cleared; an f32 NaN becomes canonical."""
-    return _plain_nan(absolute(words, fmt), fmt)
+    """The abs instruction: sign cleared, but for NaN (see `_nan_aside`)."""
+    return _nan_aside(absolute(words, fmt), words, fmt)
 
 
-def _plain_nan(words: Array, fmt: Format) -> Array:
-    if fmt.name == "f64":
-        return words
+def _nan_aside(result: Array, words: Array, fmt: Format) -> Array:
+    """`result`, but where the operand `words` is NaN that NaN, sign and all, in f64, and the canonical one elsewhere.
+
+    In f64 both instructions are additions to -0, whose sign and magnitude modifiers do not touch a NaN.
+    """
     nan = is_nan(words, fmt)
-    return np.where(nan, fmt.word.type(fmt.nan), words) if nan.any() else words
+    if not nan.any():
+        return result
+    return np.where(nan, quiet(words, fmt) if fmt.name == "f64" else fmt.word.type(fmt.nan), result)

@@ -20,7 +20,10 @@ from ptxgen.executing.emulator.values import Array, Bools, F64Array
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A binary format: stored mantissa bits, exponents of the least and the largest normal number."""
+    """A binary format: stored mantissa bits, exponents of the least and the largest normal number.
+
+    `nan` is what an invalid operation gives, and in all formats but f64 every other NaN result too.
+    """
 
     name: str
     mantissa: int
@@ -38,7 +41,7 @@ F16 = Format("f16", 10, -14, 15, np.dtype(np.uint16), 0x7FFF)
 BF16 = Format("bf16", 7, -126, 127, np.dtype(np.uint16), 0x7FFF)
 F32 = Format("f32", 23, -126, 127, np.dtype(np.uint32), 0x7FFFFFFF)
 TF32 = Format("tf32", 10, -126, 127, np.dtype(np.uint32), 0x7FFFFFFF)
-F64 = Format("f64", 52, -1022, 1023, np.dtype(np.uint64), 0x7FF8000000000000)
+F64 = Format("f64", 52, -1022, 1023, np.dtype(np.uint64), 0xFFF8000000000000)
 FORMATS = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64, "tf32": TF32, "f16x2": F16, "bf16x2": BF16}
 
 
@@ -105,7 +108,7 @@ def two_sum(a: F64Array, b: F64Array) -> tuple[F64Array, F64Array]:
     return s, (a - (s - part)) + (b - part)
 
 
-def _two_product(a: F64Array, b: F64Array) -> tuple[F64Array, F64Array]:
+def two_product(a: F64Array, b: F64Array) -> tuple[F64Array, F64Array]:
     """(p, e) with p + e exactly a * b, for operands that stay away from overflow and underflow."""
     splitter = 134217729.0
     ca, cb = a * splitter, b * splitter
@@ -196,7 +199,7 @@ def fma(a: Array, b: Array, c: Array, fmt: Format, mode: str) -> Array:
     x, y, z = np.broadcast_arrays(x, y, z)
     size = np.frexp(np.where(np.isfinite(x), x, 1.0))[1] + np.frexp(np.where(np.isfinite(y), y, 1.0))[1]
     safe = _middling(x) & _middling(y) & (size > -900) & (size < 900) & ((z == 0) | _middling(z))
-    product, low = _two_product(x, y)
+    product, low = two_product(x, y)
     th, tl = two_sum(z, low)
     vh, vl = two_sum(product, th)
     tail = to_odd(*two_sum(tl, vl))
@@ -204,9 +207,11 @@ def fma(a: Array, b: Array, c: Array, fmt: Format, mode: str) -> Array:
     if mode == "rm":
         s = np.where((s == 0) & (np.signbit(z) | (np.signbit(x) != np.signbit(y))), -0.0, s)
     result: F64Array = directed(s, e, mode)
-    # Zeros, infinities and NaNs need no care: the plain expression is right for them.
+    # Zeros, infinities and NaNs need no care: the plain expression is right for them, once a finite product
+    # beside an infinite addend is kept from overflowing.
     special = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z)) | (((x == 0) | (y == 0)) & (z != 0))
-    result = np.where(special, x * y + z, result)
+    lone = np.isfinite(x) & np.isfinite(y) & ~np.isfinite(z)
+    result = np.where(special, np.where(lone, 0.0, x * y) + z, result)
     result = np.where((x * y == 0) & ((x == 0) | (y == 0)) & (z == 0), _zero_sum(x * y, z, mode), result)
     rest = np.flatnonzero(~(safe | special | (x == 0) | (y == 0)))
     for lane in rest:
@@ -234,7 +239,7 @@ def _exact_product(x: float, y: float, _: float) -> Fraction:
 
 
 def _product_sign(x: F64Array, y: F64Array, _: F64Array, nearest: F64Array) -> F64Array:
-    return _two_product(x, y)[1]
+    return two_product(x, y)[1]
 
 
 def _wide(
@@ -281,7 +286,7 @@ def divide(a: Array, b: Array, fmt: Format, mode: str) -> Array:
             return _native(x / y, fmt)
 
         def sign64(u: F64Array, v: F64Array, _: F64Array, q: F64Array) -> F64Array:
-            high, low = _two_product(q, v)
+            high, low = two_product(q, v)
             return np.sign((u - high) - low) * np.sign(v)
 
         return _wide(
@@ -310,7 +315,7 @@ def square_root(a: Array, fmt: Format, mode: str) -> Array:
         even = exponent & ~1
         y = np.ldexp(x, -even)
         root = np.sqrt(y)
-        high, low = _two_product(root, root)
+        high, low = two_product(root, root)
         moved = directed(root, np.where(np.isfinite(y), (y - high) - low, 0.0), mode)
         return np.where(np.isfinite(x) & (x != 0), np.ldexp(moved, even // 2), np.sqrt(x)).view(np.uint64)
     x32 = a.view(np.float32)
