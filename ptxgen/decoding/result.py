@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +11,9 @@ class Decoded:
 
     Token counts are of the body; `forced_tokens` are those that the model was not asked for. Seconds:
     `decode_seconds` is all of decoding after the prompt, `mask_seconds` the part spent on state, grammars
-    and masks. `redraws` are statements taken back because the kernel could not have been closed after them.
+    and masks. `gaps` says of each statement by how much (natural log) the model preferred it to the next best
+    one that was looked at; infinity where there was none. `redraws` are statements taken back because the
+    kernel could not have been closed after them, or to take a turn.
     """
 
     ptx: str
@@ -22,6 +24,7 @@ class Decoded:
     mask_seconds: float
     statements: int
     redraws: int = 0
+    gaps: tuple[float, ...] = ()
 
 
 @dataclass
@@ -33,6 +36,7 @@ class Tally:
     statements: int = 0
     redraws: int = 0
     mask_seconds: float = 0.0
+    gaps: list[float] = field(default_factory=list)
 
     def count(self, tokens: int, forced: int) -> None:
         self.tokens += tokens
@@ -48,4 +52,5 @@ class Tally:
             self.mask_seconds,
             self.statements,
             self.redraws,
+            tuple(self.gaps),
         )

@@ -10,6 +10,8 @@ choice is sampling at that temperature (Gumbel-max).
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -23,6 +25,7 @@ from ptxgen.decoding.result import Tally
 from ptxgen.decoding.sampling import Sampler
 from ptxgen.models.session import Session
 
+_TYPE = re.compile(r"\.[sub](?=[0-9]|$)")
 #: Another token is worth following from this share of the model's belief on.
 WORTHWHILE = 0.003
 #: Branches kept at a choice, and evaluations spent on one line before the best branch is followed to its end.
@@ -42,6 +45,11 @@ class Branch:
     whole: bool = field(compare=False, default=False)
 
 
+def signless(text: str) -> str:
+    """A line, or the beginning of one, without the signedness of its types."""
+    return _TYPE.sub(".i", text)
+
+
 class LineSearch:
     """Finds one line. Afterwards the session holds the first `evaluated` of its tokens, from `base` on
     (None: it was not asked). `pending` are earlier tokens that it has yet to evaluate; they are taken."""
@@ -58,6 +66,17 @@ class LineSearch:
     @property
     def evaluated(self) -> int:
         return len(self._held)
+
+    def gap(self, chosen: Branch) -> float:
+        """By how much the chosen line beats the next best branch, infinity if none was left. Branches that
+        differ in signedness only are the same choice."""
+        text = signless(chosen.line.text(self._session.token_bytes).decode())
+        costs = [
+            b.cost
+            for b in self._queue
+            if not text.startswith(signless(b.line.text(self._session.token_bytes).decode(errors="replace")))
+        ]
+        return min(costs, default=math.inf) - chosen.cost
 
     def find(self, line: Line) -> Branch:
         """The chosen line. Raises MaskError as `Line` does, ContextFull."""

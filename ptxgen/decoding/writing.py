@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,10 +40,13 @@ def decode(
     max_tokens: int,
     on_text: Callable[[str], None] | None = None,
     arch: str | None = None,
+    turn: int | None = None,
 ) -> Decoded:
     """Write one kernel. Evaluates `prompt` (system, turns, answer_start) unless the session holds it already.
 
     `max_tokens` bounds the body's tokens; from `syntax` on the kernel closes within it, always.
+    At statement `turn` (from 0) the line that would be chosen is passed over for the next best one: candidates
+    that differ where the model was least sure (limited discrepancy search, Harvey and Ginsberg 1995).
     Raises MaskError (a mask could not be computed, or the budget cannot hold any kernel), ContextFull.
     """
     level = Level.parse(level) if isinstance(level, str) else level
@@ -56,9 +61,14 @@ def decode(
         return write_freely(session, header, sampler, max_tokens, on_text, started)
     contract = contract_of(spec, table, arch)
     course = Course(Canonical(session), State.start(contract, level), max_tokens)
-    writer = _Writer(session, course, sampler, on_text)
+    writer = _Writer(session, course, sampler, on_text, turn)
     writer.run()
     return writer.tally.finish(header + writer.text, course.state.closed, time.perf_counter() - started)
+
+
+def any_sign(line: str) -> str:
+    """An expression of the line with any signedness of its types."""
+    return re.sub(r"\\\.[sub](?=[0-9])", r"\\.[sub]", escape(line))
 
 
 @dataclass
@@ -69,6 +79,7 @@ class _Writer:
     course: Course
     sampler: Sampler
     on_text: Callable[[str], None] | None
+    turn: int | None = None
     text: str = ""
     tally: Tally = field(default_factory=Tally)
     pending: list[int] = field(default_factory=list)  # chosen, not yet evaluated
@@ -89,6 +100,7 @@ class _Writer:
         """The plan's next line, whatever the model thinks."""
         line, tokens = self.course.way_home()
         self.pending += tokens
+        self.tally.gaps.append(math.inf)
         self.tally.count(len(tokens), forced=len(tokens))
         return line
 
@@ -113,13 +125,15 @@ class _Writer:
             chosen = search.find(line)
             tokens = chosen.line.tokens
             text = chosen.line.text(self.session.token_bytes).decode()
-            if self._accept(text, len(tokens)):
+            passed_over = not rejected and self.tally.statements == self.turn
+            if not passed_over and self._accept(text, len(tokens)):
+                self.tally.gaps.append(search.gap(chosen))
                 self.pending += tokens[search.evaluated :]
                 self.tally.count(len(tokens), chosen.forced)
                 return text
             if search.base is not None:
                 self.session.rewind(search.base)
-            rejected.append(escape(text))
+            rejected.append(any_sign(text))
             self.tally.redraws += 1
         return None
 

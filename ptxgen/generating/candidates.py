@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -29,13 +30,14 @@ _RANK: tuple[Status, ...] = (
 class Recipe:
     """How one candidate is decoded: all that distinguishes it from the others of its run.
 
-    For a repair round `parent` is the index of the candidate that is repaired, `parent_ptx` its text and
-    `report` what the model is told of it.
+    At statement `turn` the second best line is taken. For a repair round `parent` is the index of the
+    candidate that is repaired, `parent_ptx` its text and `report` what the model is told of it.
     """
 
     index: int
     seed: int
     temperature: float
+    turn: int | None = None
     parent: int | None = None
     parent_ptx: str = ""
     report: str = ""
@@ -53,6 +55,7 @@ class Candidate:
     tokens: int = 0
     forced_tokens: int = 0
     statements: int = 0
+    gaps: tuple[float, ...] = ()
     decode_seconds: float = 0.0
     mask_seconds: float = 0.0
     judge_seconds: float = 0.0
@@ -99,6 +102,8 @@ def _tried(candidate: Candidate) -> int:
     return candidate.verdict.examples if candidate.verdict else 0
 
 
+#: How many candidates differ from the first in one chosen place, before chance decides.
+TURNS = 2
 #: Added to the temperature for every copy so far.
 HEAT = 0.3
 
@@ -109,13 +114,22 @@ def derived_seed(seed: int, index: int) -> int:
     return int.from_bytes(digest[:4], "little") >> 1
 
 
+def _turn(made: Sequence[Candidate], index: int) -> int | None:
+    """The statement of the first candidate at which candidate `index` goes another way."""
+    unsure = sorted((gap, n) for n, gap in enumerate(made[0].gaps) if gap < math.inf)
+    return unsure[index - 1][1] if len(unsure) >= index else None
+
+
 def next_recipe(options: Options, made: Sequence[Candidate], parent: Candidate | None = None) -> Recipe:
     """How the next candidate is decoded, from the prompt as it is or as a repair of `parent`.
 
-    The first one greedily, which a small model does best; the others at the temperature asked for, and
-    hotter for each that came out as a copy: under a strict mask little is left to chance.
+    The first one greedily, which a small model does best. The next ones too, but each with a turn at one of
+    the statements that the model was least sure of; the others at the temperature asked for, hotter for each
+    that came out as a copy: under a strict mask little is left to chance.
     """
     index = len(made)
+    if parent is None and 0 < index <= TURNS and (turn := _turn(made, index)) is not None:
+        return Recipe(index, derived_seed(options.seed, index), 0.0, turn)
     copies = sum(candidate.status == "duplicate" for candidate in made)
     temperature = options.temperature + HEAT * copies if index else 0.0
     recipe = Recipe(index, derived_seed(options.seed, index), round(temperature, 6))

@@ -30,6 +30,7 @@ def candidate_json(candidate: Candidate) -> dict[str, Any]:
         "repairs": candidate.recipe.parent,
         "seed": candidate.recipe.seed,
         "temperature": candidate.recipe.temperature,
+        "turn": candidate.recipe.turn,
         "complete": candidate.complete,
         "tokens": candidate.tokens,
         "forced_tokens": candidate.forced_tokens,

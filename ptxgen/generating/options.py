@@ -11,8 +11,15 @@ from ptxgen.spec import LEVELS, Spec
 
 EXECUTORS = ("auto", "emulator", "gpu")
 
-#: Less than this leaves no room for a header, an index and a store.
-LEAST_TOKENS = 64
+#: What a flag may say, both ends included; the same as `[decode]` of a spec may. Fewer than 64 tokens leave no
+#: room for a header, an index and a store; a temperature of 0 is greedy.
+RANGES: dict[str, tuple[int, int]] = {
+    "temperature": (0, 4),
+    "candidates": (1, 1024),
+    "repair": (0, 64),
+    "seed": (0, 2**63 - 1),
+    "max_tokens": (64, 1_000_000),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +89,13 @@ def _check(options: Options) -> None:
         raise UsageError(f"there is no level {options.level!r}", fix=f"one of {', '.join(LEVELS)}")
     if options.executor not in EXECUTORS:
         raise UsageError(f"there is no executor {options.executor!r}", fix=f"one of {', '.join(EXECUTORS)}")
-    if not 0 <= options.temperature <= 10:
-        what = f"a temperature of {options.temperature:g} makes no sense"
-        raise UsageError(what, fix="0 to 10; 0 is greedy")
-    if options.candidates < 1:
-        raise UsageError("at least one candidate is needed", fix="--candidates 1 or more")
-    if options.seed < 0:
-        raise UsageError("the seed cannot be negative", fix="--seed 0 or more")
-    if options.repair < 0:
-        raise UsageError("the repair rounds cannot be negative", fix="--repair 0 or more")
-    if options.max_tokens < LEAST_TOKENS:
-        raise UsageError(
-            f"{options.max_tokens} tokens cannot hold a kernel", fix=f"--max-tokens {LEAST_TOKENS} or more"
-        )
+    for name, (least, most) in RANGES.items():
+        value = getattr(options, name)
+        if not least <= value <= most:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} {value} cannot work", fix=f"{flag} from {least} to {most}")
+    twice = next((name for name in options.arch if options.arch.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"the target {twice} is named twice", fix="remove one of them")
+    if options.model is not None and not options.model.strip():
+        raise UsageError("the model's name is empty", fix="name one, or leave --model out to use the default")

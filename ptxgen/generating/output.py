@@ -25,6 +25,8 @@ _REASONS = {
     errno.ENOTDIR: ("a part of the path is no folder", "write elsewhere with -o"),
     errno.EEXIST: ("there is a file of that name", "name another folder"),
     errno.EISDIR: ("that is a folder", "name a file with -o"),
+    errno.ENODEV: ("that is a device or a pipe", "name a file with -o"),
+    errno.EBUSY: ("the run reads that file", "name another with -o"),
 }
 
 
@@ -41,10 +43,17 @@ def manifest_path(kernel: Path) -> Path:
     return kernel.with_name(kernel.name.removesuffix(".ptx") + ".manifest.json")
 
 
-def check_writable(path: Path) -> None:
-    """Raises OutputError now rather than after minutes of work."""
+def check_writable(path: Path, *inputs: Path) -> None:
+    """Raises OutputError now rather than after minutes of work, and for a place that a file must not replace:
+    a folder, a device or pipe, one of `inputs`.
+    """
     if path.is_dir():
         raise OutputError(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    if path.exists() and not path.is_file():
+        raise OutputError(path, OSError(errno.ENODEV, os.strerror(errno.ENODEV)))
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise OutputError(path, OSError(errno.EBUSY, os.strerror(errno.EBUSY)))
+    path = _followed(path)
     try:
         descriptor, trial = tempfile.mkstemp(prefix=".ptxgen-", dir=path.parent)
         os.close(descriptor)
@@ -56,6 +65,7 @@ def check_writable(path: Path) -> None:
 def write_file(path: Path, text: str) -> None:
     """The whole file or, when that fails, the one that was there before. Raises OutputError."""
     trial = ""
+    path = _followed(path)
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", newline="\n", prefix=".ptxgen-", dir=path.parent, delete=False
@@ -73,6 +83,11 @@ def write_file(path: Path, text: str) -> None:
         if isinstance(error, OSError):
             raise OutputError(path, error) from error
         raise
+
+
+def _followed(path: Path) -> Path:
+    """The file that a link names: the link stays one when the file is replaced."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def kernel_text(generation: Generation) -> str:

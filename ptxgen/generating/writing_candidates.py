@@ -65,6 +65,7 @@ class Writer:
             max_tokens=self.options.max_tokens,
             on_text=on_text,
             arch=self.options.arch[0],
+            turn=recipe.turn,
         )
         return Candidate(
             recipe,
@@ -74,6 +75,7 @@ class Writer:
             tokens=decoded.tokens,
             forced_tokens=decoded.forced_tokens,
             statements=decoded.statements,
+            gaps=decoded.gaps,
             decode_seconds=decoded.decode_seconds,
             mask_seconds=decoded.mask_seconds,
         )

@@ -44,6 +44,8 @@ def access(state: State, expansion: Expansion, instruction: Instruction) -> Stat
         element = _element_of(operand.type, stored)
         state = _store(state, operand.space or "", pointer, pointer_value, stored, predicate, element)
     if reads:
+        if pointer_value is not None:
+            state = replace(state, addressed=state.addressed - {pointer_value.number})
         state = _load(state, expansion, instruction, operand.space or "", pointer, pointer_value, node)
     return state
 

@@ -106,7 +106,7 @@ class _Writer:
 
     def _finish(self) -> None:
         if self.state.ending != "ret":
-            self.line("\tret;\n")
+            self.emit("ret")
         self.line("}\n")
 
     def _meet_obligations(self) -> None:

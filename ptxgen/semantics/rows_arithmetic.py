@@ -20,6 +20,7 @@ from ptxgen.semantics.contract import SHARED_SYMBOL, Level
 from ptxgen.semantics.rows_addresses import address_rows
 from ptxgen.semantics.state import State
 from ptxgen.semantics.statements import Pattern, Row, alternation
+from ptxgen.semantics.values import kind_of_type
 
 #: Their first source may be a constant; for the others a constant goes second, where one spelling is enough.
 CONSTANT_FIRST = frozenset({"sub", "div", "rem"})
@@ -43,6 +44,9 @@ def arithmetic_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
         return []
     if state.level < Level.SCOPED:
         return [_typed_row(state, expansion, reserve)]
+    if state.level >= Level.FULL and state.addressed and kind_of_type(writes[0].type) not in ("int", "pred", ""):
+        # what has been addressed is loaded before values are computed: small models forget it otherwise
+        return []
     rows = []
     for classes, alternatives in _source_rows(state, expansion):
         target = targets(state, writes[0], reserve, classes)

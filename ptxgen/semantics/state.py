@@ -61,6 +61,7 @@ class State:
     consumed: frozenset[str] = NO_NAMES  # parameters that reached a store, an address or a branch
     met: frozenset[str] = NO_NAMES  # required opcode prefixes seen
     epochs: Mapping[str, int] = field(default_factory=dict)  # memory versions, by state space
+    addressed: frozenset[int] = NO_FACTS     # addresses of input elements made on this stretch, not loaded yet
     shared_element: str = ""
     shared_dirty: tuple[int, ...] = ()  # addresses stored since the last barrier
     shared_made_of: frozenset[str] = NO_NAMES

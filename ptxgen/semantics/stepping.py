@@ -19,7 +19,7 @@ from ptxgen.semantics.effects import (
 )
 from ptxgen.semantics.labels import branch, define_label, leave
 from ptxgen.semantics.state import State
-from ptxgen.semantics.values import kind_of_type
+from ptxgen.semantics.values import NO_FACTS, Value, kind_of_type
 
 
 def step(state: State, text: str) -> State:
@@ -37,7 +37,7 @@ def step(state: State, text: str) -> State:
         returns = isinstance(statement, Instruction) and statement.opcode == "ret" and statement.guard is None
         return replace(state, ending="ret" if returns else "", statements=state.statements + 1)
     if isinstance(statement, Label):
-        after = define_label(state, statement.name)
+        after = replace(define_label(state, statement.name), addressed=NO_FACTS)
     elif isinstance(statement, Instruction):
         after = _instruction(state, statement)
     else:
@@ -65,7 +65,7 @@ def _instruction(state: State, instruction: Instruction) -> State:
     if expansion.name == "bra":
         target = instruction.operands[0]
         assert isinstance(target, Name)
-        return branch(state, target.text, guard)
+        return replace(branch(state, target.text, guard), addressed=NO_FACTS)
     if expansion.name in {"ret", "exit"}:
         return leave(state, guard)
     if expansion.name in {"bar", "barrier"}:
@@ -122,9 +122,19 @@ def _arithmetic(state: State, expansion: Expansion, instruction: Instruction) ->
         if not kind_of_type(type_name):
             value = kind_by_register(state, register, value)
         state = define(state, register, value, guard)
+        if _input_element(state, value):
+            state = replace(state, addressed=state.addressed | {value.number})
         if position == 0 and guard is None:
             state = hold(state, key, value.number)
     return state
+
+
+def _input_element(state: State, value: Value) -> bool:
+    """Whether a value is the address of an element that the kernel may only read."""
+    pointer = value.pointer
+    if pointer is None or pointer.space != "global" or not pointer.index or not pointer.parameter:
+        return False
+    return state.parameter(pointer.parameter).access == "in"
 
 
 def _move(
