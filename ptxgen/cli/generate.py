@@ -69,7 +69,8 @@ def generate_command(
         )  # fmt: skip
         options = resolve_options(flags, loaded)
         target = out or Path(f"{loaded.kernel.name}.ptx")
-        check_writable(target)
+        check_writable(target, spec)
+        check_writable(manifest_path(target), spec)
         if keep is not None:
             make_folder(keep)
         with live_events(options, loaded.kernel.name) as events:

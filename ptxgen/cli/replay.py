@@ -28,7 +28,7 @@ def replay_command(
     try:
         record = read_manifest(manifest)
         if out is not None:
-            check_writable(out)
+            check_writable(out, manifest, record.spec)
         made = replay(record, load_spec(record.spec), warn=lambda change: talk.print(f"note: {change}"))
         if out is not None:
             write_file(out, made.ptx)

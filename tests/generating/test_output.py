@@ -46,6 +46,27 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["file"]
 
 
+def test_what_a_result_must_not_replace(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError) as caught:
+        check_writable(tmp_path / "pipe")
+    assert "device or a pipe" in caught.value.why
+    (tmp_path / "spec.toml").write_text("spec")
+    (tmp_path / "link.ptx").symlink_to("spec.toml")
+    for path in (tmp_path / "spec.toml", tmp_path / "link.ptx"):
+        with pytest.raises(OutputError) as caught:
+            check_writable(path, tmp_path / "spec.toml")
+        assert "reads that file" in caught.value.why
+    check_writable(tmp_path / "k.ptx", tmp_path / "spec.toml")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link.ptx").symlink_to("k.ptx")
+    write_file(tmp_path / "link.ptx", "x")
+    assert (tmp_path / "link.ptx").is_symlink()
+    assert (tmp_path / "k.ptx").read_text() == "x"
+
+
 def test_files_have_the_usual_mode(tmp_path: Path) -> None:
     write_file(tmp_path / "k.ptx", "x")
     (tmp_path / "other").write_text("x")
