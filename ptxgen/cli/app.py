@@ -97,7 +97,25 @@ def build_app() -> typer.Typer:
 
 def main() -> None:
     """Entry point of `ptxgen-local`."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]) if _open_streams() else 2)
+
+
+def _open_streams() -> bool:
+    """Standard input and error that were closed become empty ones: no file may take their numbers, since tools
+    and libraries write there. False, and told, where standard output is closed and the answer would be lost.
+    """
+    answers = sys.stdout is not None
+    for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+        if stream is None:
+            taken = os.open(os.devnull, os.O_RDWR)
+            if taken != number:
+                os.dup2(taken, number)
+                os.close(taken)
+    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+    if not answers:
+        _say("error: standard output is closed\n  fix: redirect it to a file, or to /dev/null", 2)
+    return answers
 
 
 def run(arguments: Sequence[str]) -> int:

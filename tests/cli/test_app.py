@@ -171,6 +171,27 @@ def test_a_full_disk_behind_stdout_is_told() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("closed", "status"), [(0, 0), (1, 2), (2, 0)])
+def test_a_closed_stream_is_no_traceback(closed: int, status: int, tmp_path: Path) -> None:
+    """And no file that is opened later takes its number, where tools and libraries write."""
+    code = (
+        "import os, sys\nfrom ptxgen.cli import app\nfrom pathlib import Path\n"
+        "def run(arguments):\n    Path('probe').write_text(str(os.open('.', os.O_RDONLY)))\n"
+        "    print(sys.stdin.read(), file=sys.stderr)\n    return 0\n"
+        "app.run = run\napp.main()"
+    )
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {closed}>&-', sys.executable, code],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    if status:
+        assert done.stderr.startswith("error: standard output is closed\n  fix: ")
+    else:
+        assert int((tmp_path / "probe").read_text()) > 2
+
+
 def test_json_is_json_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"a": float("nan"), "b": [np.float32(0.5), np.int64(3), -np.inf], "c": Path("x"), "d": np.arange(2)})
     document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
