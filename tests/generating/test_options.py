@@ -6,7 +6,8 @@ import pytest
 
 from ptxgen.errors import UsageError
 from ptxgen.generating import Flags, resolve_options
-from ptxgen.spec import Spec, parse_spec
+from ptxgen.generating.options import RANGES
+from ptxgen.spec import Spec, SpecError, parse_spec
 
 from .workshop import SPEC
 
@@ -32,8 +33,23 @@ def test_flags_win_over_the_spec(spec: Spec) -> None:
     [
         Flags(level="best"), Flags(executor="cpu"), Flags(temperature=-1), Flags(temperature=float("nan")),
         Flags(candidates=0), Flags(repair=-1), Flags(max_tokens=3), Flags(seed=-1),
+        Flags(temperature=float("inf")), Flags(model=""), Flags(model=" "), Flags(arch=("sm_80", "sm_80")),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_refused(spec: Spec, flags: Flags) -> None:
     with pytest.raises(UsageError):
         resolve_options(flags, spec)
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_flags_and_specs_may_say_the_same(spec: Spec, name: str) -> None:
+    least, most = RANGES[name]
+    for value in (least, most):
+        assert getattr(resolve_options(Flags(**{name: value}), spec), name) == value
+        parse_spec(f"{SPEC}[decode]\n{name} = {value}\n", spec.path)
+    for value in (least - 1, most + 1):
+        with pytest.raises(UsageError) as refusal:
+            resolve_options(Flags(**{name: value}), spec)
+        assert f"--{name.replace('_', '-')} from {least} to {most}" in refusal.value.fix
+        with pytest.raises(SpecError):
+            parse_spec(f"{SPEC}[decode]\n{name} = {value}\n", spec.path)
