@@ -54,6 +54,9 @@ def find_model(name_or_path: str | None = None) -> Path:
         return path.absolute()
     if wanted in CATALOGUE:
         return _catalogued(wanted, said_by)
+    if path.exists() and ("/" in wanted or wanted[0] == "~" or not wanted.strip(".")):
+        kind = "a folder" if path.is_dir() else "a device or a pipe"
+        raise ModelError(f"{kind} is no model", where=f"{said_by}: {path}", fix="name the .gguf file itself")
     if path.suffix == ".gguf" and len(path.parts) > 1:
         raise ModelError("the model file does not exist", where=f"{said_by}: {path}", fix="correct the path")
     return _by_name(wanted, said_by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,23 @@ def test_a_path_is_taken_as_it_is(home: Path) -> None:
 def test_a_path_that_is_not_there_is_told(home: Path) -> None:
     with pytest.raises(ModelError, match="does not exist"):
         find_model(str(home / "none.gguf"))
+
+
+@pytest.mark.parametrize("place", [".", "..", "/", "./folder.gguf", "./pipe.gguf", "~"])
+def test_what_is_there_and_no_file_is_told(place: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(ours(home))
+    monkeypatch.chdir(home)
+    (home / "folder.gguf").mkdir()
+    os.mkfifo(home / "pipe.gguf")
+    with pytest.raises(ModelError, match="is no model"):
+        find_model(place)
+
+
+def test_a_folder_does_not_hide_a_models_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(ours(home, "smollm2"))
+    monkeypatch.chdir(home)
+    (home / "smollm2-135m").mkdir()
+    assert find_model("smollm2-135m") == path
 
 
 def test_every_usual_place_is_searched_once(home: Path) -> None:
