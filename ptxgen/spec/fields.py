@@ -52,7 +52,11 @@ Number = Annotated[float, PlainValidator(as_number)]
 
 
 def as_names(value: object) -> object:
-    return (value,) if isinstance(value, str) else as_list(value)
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list):
+        return tuple(value)
+    raise Unfit("must be a name, or a list of names", 'write it as "sm_80"')
 
 
 def as_expressions(value: object) -> object:

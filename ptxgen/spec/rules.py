@@ -17,6 +17,8 @@ from ptxgen.spec.problems import SpecError, Unfit, nearest
 if TYPE_CHECKING:
     from ptxgen.isa import Table
 
+#: bytes of a file that a spec names
+MAX_REFERENCED = 4_000_000
 RESERVED_PARAMS = SIZE_FUNCTIONS | ORACLE_FUNCTIONS | ORACLE_CONSTANTS | NAMESPACES | frozenset(keyword.kwlist)
 
 
@@ -312,7 +314,13 @@ def _python_function(spec: Spec, reference: str, path: tuple[str | int, ...]) ->
 def _referenced(spec: Spec, name: str, path: tuple[str | int, ...]) -> str:
     file = referenced_path(spec, name)
     try:
-        return file.read_text(encoding="utf-8")
+        if file.exists() and not file.is_file():
+            _fail(spec, path, f"{file} is not a regular file", "name a text file")
+        with file.open("rb") as stream:
+            content = stream.read(MAX_REFERENCED + 1)
+        if len(content) > MAX_REFERENCED:
+            _fail(spec, path, f"{file} is larger than {MAX_REFERENCED} bytes", "name a text file")
+        return content.decode("utf-8")
     except FileNotFoundError:
         _fail(spec, path, f"there is no file {file}", "names are relative to the spec's folder")
     except (OSError, ValueError) as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ptxgen.errors import PtxgenError
 from ptxgen.spec import SpecError, load_spec, parse_spec
+from ptxgen.spec.rules import MAX_REFERENCED
 
 from .samples import VALID, changed
 
@@ -55,6 +57,7 @@ CASES = [
     ('arch = "sm_80"', 'arch = "sm_08"', 16, "no target `sm_08`", "sm_"),
     ('arch = "sm_80"', 'arch = ["sm_80", "sm_8"]', 16, "no target `sm_8`", "sm_"),
     ('arch = "sm_80"', 'arch = ["sm_80", "sm_80"]', 16, "stands there twice", "remove"),
+    ('arch = "sm_80"', "arch = 80", 16, "must be a name", '"sm_80"'),
     ('arch = "sm_80"', "arch = []", 16, "at least 1", ""),
     ('arch = "sm_80"', 'arch = "sm_90"\nptx = "7.0"', 17, "PTX 7.0 does not know sm_90", "7.8"),
     ('arch = "sm_80"', 'arch = "sm_80"\nptx = "8"', 17, "no PTX version `8`", "auto"),
@@ -179,6 +182,16 @@ def test_missing_file_and_folder(tmp_path):
         load_spec(tmp_path)
     with pytest.raises(SpecError):
         load_spec("nul\0byte.toml")
+
+
+@pytest.mark.parametrize("key", ['[source]\ncuda = "%s"', '[source]\ntriton = "%s:f"'])
+def test_files_that_a_spec_names_are_files(tmp_path, key):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b"#" * (MAX_REFERENCED + 1))
+    (tmp_path / "folder").mkdir()
+    for name, fragment in (("pipe", "regular"), ("folder", "regular"), ("large", "larger"), ("/dev/zero", "regular")):
+        with pytest.raises(SpecError, match=fragment):
+            parse_spec(changed("[verify]", key % name + "\n[verify]"), tmp_path / "spec.toml")
 
 
 def test_a_byte_order_mark_is_taken(tmp_path):
