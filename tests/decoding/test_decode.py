@@ -14,7 +14,7 @@ from ptxgen.isa import Expansion
 from ptxgen.models import RandomSession
 from ptxgen.ptx import parse, parse_statement
 from ptxgen.ptx.tree import Instruction
-from ptxgen.semantics import Level, State, plan_closing, step
+from ptxgen.semantics import Level, NoWayHome, State, contract_of, plan_closing, step
 from ptxgen.semantics.contract import matches_prefix
 from tests.decoding.random_model import NAMES, body_of, example_spec, write
 from tests.semantics.kernels_and_walks import TABLE, allowed_here, example, limited
@@ -210,6 +210,18 @@ def test_a_spec_that_no_kernel_meets_is_refused() -> None:
     with pytest.raises(MaskError, match="cannot be met") as refusal:
         write(limited("saxpy", "declare = { b64 = 3 }"))
     assert "b64" in refusal.value.why + refusal.value.fix
+
+
+@pytest.mark.parametrize("level", ["typed", "full"])
+def test_any_one_opcode_may_be_forbidden(level: str) -> None:
+    for name in sorted({expansion.opcode.split(".")[0] for expansion in TABLE.profile("sm_80")}):
+        contract = contract_of(limited("saxpy", f'forbid = ["{name}"]'), TABLE, "sm_80")
+        try:
+            lines = plan_closing(State.start(contract, Level.parse(level))).lines
+        except NoWayHome:
+            assert level == "full" or name == "ret"
+        else:
+            assert not any(re.match(rf"\t(@\S+ )?{name}\b", line) for line in lines)
 
 
 # ---------------------------------------------------------------- fail closed
