@@ -69,7 +69,7 @@ def _check_scalar(param: Variable, number: int, argument: Scalar) -> None:
         raise UsageError(f"argument {number} is {argument.type}, but {param.name} takes .{param.type}")
     if not is_float(argument.type):
         bits = BITS[argument.type]
-        value = int(argument.value) if np.isfinite(argument.value) else 1 << 64
+        value = int(argument.value) if isinstance(argument.value, int) or np.isfinite(argument.value) else 1 << 64
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if argument.type[0] == "s" else (0, (1 << bits) - 1)
         if value != argument.value or not low <= value <= high:
             raise UsageError(f"argument {number}: {argument.value} is no {argument.type}")
