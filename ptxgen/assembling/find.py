@@ -52,7 +52,9 @@ def find_ptxas(path: str | None = None) -> tuple[Ptxas, ...]:
 def _named(path: Path, origin: str) -> Ptxas:
     tool = path / "ptxas" if path.is_dir() else path
     fix = f"correct {origin}, or leave it out to use the one that is found"
-    if not tool.is_file():
+    if tool.exists() and not tool.is_file():
+        raise ToolMissing("the ptxas that was named is no file", where=f"{origin} = {path}", fix=fix)
+    if not tool.exists():
         raise ToolMissing("the ptxas that was named does not exist", where=f"{origin} = {path}", fix=fix)
     if not os.access(tool, os.X_OK):
         raise ToolMissing(

@@ -75,7 +75,12 @@ def write_spec(name: str, output: Path | None = None) -> Path:
     parse_spec(text, path)
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:
+                path.unlink()  # half a spec would stand in the way of the next try
+                raise
     except FileExistsError:
         raise UsageError(f"{path} is there already", fix="name another file with -o") from None
     except (OSError, ValueError) as error:

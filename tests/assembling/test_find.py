@@ -1,5 +1,6 @@
 """Which ptxas is taken, and what is said where none can be."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,12 +67,15 @@ def test_a_damaged_one_lying_about_is_passed_over(pretend: Pretend, tmp_path: Pa
     ("make", "complaint"),
     [
         (lambda path: None, "does not exist"),
+        (lambda path: path.mkdir(), "does not exist"),
+        (lambda path: (path.mkdir(), (path / "ptxas").mkdir()), "is no file"),
+        (os.mkfifo, "is no file"),
         (lambda path: path.write_text("#!/bin/sh\n"), "may not be executed"),
         (lambda path: (path.write_bytes(b"\0\1\2"), path.chmod(0o755)), "cannot be run"),
         (lambda path: (path.write_text("#!/bin/sh\nexit 0\n"), path.chmod(0o755)), "does not answer like"),
         (lambda path: (path.write_text("#!/bin/sh\nkill -SEGV $$\n"), path.chmod(0o755)), "does not answer like"),
     ],
-    ids=["missing", "not executable", "no program", "silent", "crashing"],
+    ids=["missing", "empty folder", "folder", "pipe", "not executable", "no program", "silent", "crashing"],
 )
 @pytest.mark.parametrize("through", ["flag", "variable"])
 def test_a_named_one_that_does_not_run_is_an_error_not_passed_over(

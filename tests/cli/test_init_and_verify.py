@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import typer
 from typer.testing import CliRunner
 
 from ptxgen.cli import init, verify
-from ptxgen.errors import PtxgenError
+from ptxgen.cli.init import write_spec
+from ptxgen.errors import PtxgenError, UsageError
 from ptxgen.spec import SpecError, load_spec
 from ptxgen.verifying import check_oracle
 
@@ -107,3 +110,17 @@ def test_verify_refuses_what_it_cannot_read(tmp_path):
     assert result.exception.exit_code == 2
     result = run(verify, "verify", tmp_path / "absent.toml", KERNEL)
     assert isinstance(result.exception, SpecError)
+
+
+def test_a_disk_that_is_full_leaves_no_half_a_spec(tmp_path, monkeypatch):
+    def full(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    class Full(io.TextIOWrapper):
+        write = full
+
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, mode, **options: Full(opened(path, "xb")))
+    with pytest.raises(UsageError, match="cannot write"):
+        write_spec("scale", tmp_path / "scale.toml")
+    assert not list(tmp_path.iterdir())
