@@ -44,8 +44,7 @@ def arithmetic_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
         return []
     if state.level < Level.SCOPED:
         return [_typed_row(state, expansion, reserve)]
-    if state.level >= Level.FULL and state.addressed and kind_of_type(writes[0].type) not in ("int", "pred", ""):
-        # what has been addressed is loaded before values are computed: small models forget it otherwise
+    if state.level >= Level.FULL and kind_of_type(writes[0].type) not in ("int", "pred", "") and _input_missing(state):
         return []
     rows = []
     for classes, alternatives in _source_rows(state, expansion):
@@ -55,6 +54,19 @@ def arithmetic_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
         if expansion.name in REWRITING:
             rows += _rewriting_rows(state, writes[0], classes, alternatives)
     return rows
+
+
+def _input_missing(state: State) -> bool:
+    """Whether an input that a computation may want is announced and not there yet: an element whose address
+    was just made, or a float among the parameters. Small models forget it, and go on without."""
+    found: bool | None = state.memo.get("waiting")
+    if found is None:
+        found = bool(state.addressed) or any(
+            not p.pointer and kind_of_type(p.element) not in ("int", "") and ("param", p.symbol) not in state.held
+            for p in state.contract.parameters.values()
+        )
+        state.memo["waiting"] = found
+    return found
 
 
 def _typed_row(state: State, expansion: Expansion, reserve: Reserve) -> Row:
