@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from ptxgen.errors import UsageError
 from ptxgen.generating.candidates import Candidate, Generation, Recipe
 from ptxgen.generating.environment import environment
-from ptxgen.generating.options import Options
+from ptxgen.generating.options import Options, check_options
 from ptxgen.generating.output import manifest_path
 from ptxgen.spec import Spec
 from ptxgen.verifying import Failure
@@ -142,10 +143,12 @@ class Manifest:
 def read_manifest(path: Path) -> Manifest:
     """Raises UsageError for a file that is missing, no manifest, or of a run that wrote nothing whole."""
     try:
+        if path.exists() and not path.is_file():
+            raise UsageError("this is no manifest", where=str(path), why="it is no regular file")
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError("cannot read the manifest", where=str(path), why=error.strerror or "") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError("this is no manifest", where=str(path), why=f"not JSON: {error}") from error
     if not isinstance(data, dict) or data.get("schema_version") != SCHEMA or "recipe" not in data:
         raise UsageError(
@@ -158,10 +161,39 @@ def read_manifest(path: Path) -> Manifest:
             "nothing to make again: that run was interrupted", where=str(path), fix="run generate again"
         )
     try:
-        return _manifest(path, data)
-    except (KeyError, TypeError, AttributeError) as error:
-        why = f"wrong or missing: {error}"
-        raise UsageError("the manifest is damaged", where=str(path), why=why) from error
+        return _manifest(path, _typed(data))
+    except (KeyError, TypeError, UsageError) as error:
+        why = error.what if isinstance(error, UsageError) else f"wrong or missing: {error}"
+        raise UsageError(
+            "the manifest is damaged", where=str(path), why=why, fix="restore it, or run generate again"
+        ) from error
+
+
+#: the types of what a replay reads, by the words that lead there
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "status": str, "ptx": str, "ptx_sha256": str, "prompt_sha256": str, "level": str, "seed": int, "arch": list,
+    "spec path": str, "spec sha256": str, "model name": str, "model path": str, "model sha256": str,
+    "sampling temperature": (int, float), "sampling top_p": (int, float), "sampling candidates": int,
+    "sampling repair": int, "sampling max_tokens": int, "sampling threads": int, "recipe index": int,
+    "recipe seed": int, "recipe temperature": (int, float), "recipe turn": (int, NoneType),
+    "recipe parent": (int, NoneType), "recipe parent_ptx": str, "recipe report": str, "environment": dict,
+}  # fmt: skip
+
+
+def _typed(data: dict[str, Any]) -> dict[str, Any]:
+    """The manifest again. Raises KeyError for what is missing of it, TypeError for what is of another type."""
+    for words, wanted in _TYPES.items():
+        value: Any = data
+        for word in words.split():
+            value = value[word]
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            raise TypeError(f"`{words}` is {value!r:.40}")
+    for text in (*data["arch"], *data["environment"].values()):
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r:.40} is no text")
+    if not data["arch"]:
+        raise TypeError("`arch` is empty")
+    return data
 
 
 def _manifest(path: Path, data: dict[str, Any]) -> Manifest:
@@ -178,6 +210,8 @@ def _manifest(path: Path, data: dict[str, Any]) -> Manifest:
         arch=tuple(data["arch"]),
         threads=sampling["threads"],
     )
+    check_options(options)
+    check_options(replace(options, seed=recipe["seed"], temperature=recipe["temperature"]))
     return Manifest(
         path=path,
         status=data["status"],

@@ -80,11 +80,12 @@ def resolve_options(flags: Flags, spec: Spec) -> Options:
         arch=flags.arch or tuple(spec.target.arch),
         keep=flags.keep,
     )
-    _check(options)
+    check_options(options)
     return options
 
 
-def _check(options: Options) -> None:
+def check_options(options: Options) -> None:
+    """Raises UsageError for a value that cannot work."""
     if options.level not in LEVELS:
         raise UsageError(f"there is no level {options.level!r}", fix=f"one of {', '.join(LEVELS)}")
     if options.executor not in EXECUTORS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -163,3 +164,47 @@ def test_numbers_that_json_lacks_are_named(
     text = json.dumps(build_manifest(made, spec, tmp_path / "k.ptx", []), allow_nan=False)
     failure = json.loads(text)["candidates"][0]["verify"]["failures"][0]
     assert (failure["expected"], failure["actual"], failure["index"]) == ("inf", "nan", [1, 2])
+
+
+def places(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Where every value of a document stands, by the keys that lead there."""
+    if isinstance(value, dict):
+        return [path, *(place for key, inner in value.items() for place in places(inner, (*path, key)))]
+    return [path]
+
+
+@pytest.mark.parametrize("wrong", [None, True, "x", -1, 1.5, [], {}, [3], {"a": 3}, 10**30, float("nan")], ids=repr)
+def test_values_of_any_other_type_are_read_or_refused_in_words(written: Callable[[], Path], wrong: object) -> None:
+    path = written()
+    whole = json.loads(path.read_text())
+    of_a_replay = {key: value for key, value in whole.items() if key not in ("candidates", "arguments")}
+    for place in places(of_a_replay)[1:]:
+        data = json.loads(json.dumps(whole))
+        inner = data
+        for key in place[:-1]:
+            inner = inner[key]
+        before, inner[place[-1]] = inner[place[-1]], wrong
+        path.write_text(json.dumps(data))
+        try:
+            manifest = read_manifest(path)
+        except UsageError as refusal:
+            assert refusal.where == str(path)  # noqa: PT017 - some places take anything
+        else:
+            assert type(manifest.recipe.seed) is int
+            assert manifest.options.arch
+            if type(before) is not type(wrong) and place[0] in ("level", "seed", "arch", "spec", "model"):
+                pytest.fail(f"{place} was {wrong!r}")
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "9" * 10_000, '"\\u0000"'], ids=["deep", "long", "nul"])
+def test_odd_json_is_no_manifest(content: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text(content)
+    with pytest.raises(UsageError, match="no manifest"):
+        read_manifest(tmp_path / "odd.json")
+
+
+def test_a_manifest_is_a_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(UsageError, match="no manifest"):
+            read_manifest(path)
