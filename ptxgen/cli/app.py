@@ -5,9 +5,11 @@ A command's module is imported only when the command runs, so that `--help` cost
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -97,6 +99,11 @@ def build_app() -> typer.Typer:
 
 def main() -> None:
     """Entry point of `ptxgen-local`."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files and PTX hold characters that a terminal's encoding may lack; they are escaped then.
+        if isinstance(stream, io.TextIOWrapper):
+            utf8 = codecs.lookup(stream.encoding).name == "utf-8"
+            stream.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     sys.exit(run(sys.argv[1:]) if _open_streams() else 2)
 
 

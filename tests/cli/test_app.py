@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -169,6 +170,23 @@ def test_a_full_disk_behind_stdout_is_told() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: no space left on device")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8", "latin-1", "utf-8:strict"])
+def test_any_encoding_shows_any_character(encoding: str) -> None:
+    code = (
+        "import sys\nfrom ptxgen.cli import app\n"
+        "def run(arguments):\n    print('… \\udcff ü')\n    print('… \\udcff ü', file=sys.stderr)\n    return 0\n"
+        "app.run = run\napp.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown = "… ".encode() + b"\xff" + " ü\n".encode() if "utf" in encoding else None
+    assert done.stdout == done.stderr == (shown or done.stdout)
+    assert b"Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(("closed", "status"), [(0, 0), (1, 2), (2, 0)])
