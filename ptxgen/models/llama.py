@@ -24,6 +24,7 @@ import numpy.typing as npt
 from ptxgen.models.chat import render_chat
 from ptxgen.models.failures import ContextFull, ModelError
 from ptxgen.models.gguf import read_header
+from ptxgen.models.interrupts import interrupts_deferred
 from ptxgen.models.session import ModelIdentity, log_probability
 
 #: tokens a call of llama_decode. Prompts gain nothing beyond it on a CPU, and Ctrl-C is seen between calls.
@@ -65,16 +66,23 @@ class LlamaSession:
         # GCC before 13 drops stores that set up AMX's tiles (its intrinsic names 8 of the 64 bytes), and a
         # llama.cpp built by it dies at the first matrix product. Plain buffers never enter the AMX kernels.
         params.use_extra_bufts = not built_with_amx()
-        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
-        if not self._model:
-            raise _refused("llama.cpp cannot load this model", path)
-        self._vocab = llama_cpp.llama_model_get_vocab(self._model)
-        trained = llama_cpp.llama_model_n_ctx_train(self._model)
-        self.n_ctx = min(n_ctx or DEFAULT_CONTEXT, trained) if trained > 0 else n_ctx or DEFAULT_CONTEXT
-        self._context = self._open_context(threads or physical_cores())
-        if not self._context:
+        self._model = None
+        try:
+            with interrupts_deferred() as interrupted:
+                goes_on = llama_cpp.llama_progress_callback(lambda progress, data: not interrupted())
+                params.progress_callback = goes_on
+                self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+                if not self._model:
+                    raise _refused("llama.cpp cannot load this model", path)
+                self._vocab = llama_cpp.llama_model_get_vocab(self._model)
+                trained = llama_cpp.llama_model_n_ctx_train(self._model)
+                self.n_ctx = min(n_ctx or DEFAULT_CONTEXT, trained) if trained > 0 else n_ctx or DEFAULT_CONTEXT
+                self._context = self._open_context(threads or physical_cores())
+                if not self._context:
+                    raise _refused("llama.cpp cannot make a context for this model", path)
+        except BaseException:
             self.close()
-            raise _refused("llama.cpp cannot make a context for this model", path)
+            raise
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
         self.identity = ModelIdentity(
@@ -171,15 +179,16 @@ class LlamaSession:
 
     def close(self) -> None:
         self._ll_tokenizer = None
-        if getattr(self, "_batch", None) is not None:
-            llama_cpp.llama_batch_free(self._batch)
-            self._batch = None
-        if getattr(self, "_context", None):
-            llama_cpp.llama_free(self._context)
-            self._context = None
-        if self._model:
-            llama_cpp.llama_model_free(self._model)
-            self._model = None
+        with interrupts_deferred():
+            if getattr(self, "_batch", None) is not None:
+                llama_cpp.llama_batch_free(self._batch)
+                self._batch = None
+            if getattr(self, "_context", None):
+                llama_cpp.llama_free(self._context)
+                self._context = None
+            if self._model:
+                llama_cpp.llama_model_free(self._model)
+                self._model = None
 
     def _open_context(self, threads: int) -> Any:
         params = llama_cpp.llama_context_default_params()
@@ -203,7 +212,8 @@ class LlamaSession:
             batch.n_seq_id[index] = 1
             batch.seq_id[index][0] = 0
             batch.logits[index] = int(index >= len(tokens) - wanted)
-        status = llama_cpp.llama_decode(self._context, batch)
+        with interrupts_deferred():
+            status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
             if status == 1:
                 raise ContextFull(held, len(tokens), self.n_ctx)
