@@ -44,7 +44,8 @@ def arithmetic_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
         return []
     if state.level < Level.SCOPED:
         return [_typed_row(state, expansion, reserve)]
-    if state.level >= Level.FULL and kind_of_type(writes[0].type) not in ("int", "pred", "") and _input_missing(state):
+    computes = kind_of_type(writes[0].type) not in ("int", "pred", "")
+    if state.level >= Level.FULL and computes and _input_missing(state):
         return []
     rows = []
     for classes, alternatives in _source_rows(state, expansion):
