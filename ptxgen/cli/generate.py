@@ -25,6 +25,7 @@ from ptxgen.generating import (
     resolve_options,
     write_generation,
 )
+from ptxgen.models import interrupts_deferred
 from ptxgen.spec import load_spec
 
 
@@ -82,7 +83,8 @@ def generate_command(
         raise Interrupted("interrupted before anything was written")
     manifest = build_manifest(generation, loaded, target, sys.argv[1:])
     try:
-        write_generation(generation, manifest, target)
+        with interrupts_deferred():  # a second Ctrl-C must not take what the first one left
+            write_generation(generation, manifest, target)
     except OutputError:
         # Minutes of work must not be lost to a full disk.
         if not json_:

@@ -4,6 +4,7 @@ from ptxgen.models.catalogue import CATALOGUE, DEFAULT_MODEL, Downloadable, cach
 from ptxgen.models.failures import ContextFull, ModelError
 from ptxgen.models.fetch import fetch
 from ptxgen.models.find import FoundModel, find_model, known_models
+from ptxgen.models.interrupts import interrupts_deferred
 from ptxgen.models.open import open_session
 from ptxgen.models.random import RandomSession
 from ptxgen.models.session import ModelIdentity, Session
@@ -21,6 +22,7 @@ __all__ = [
     "cache_folder",
     "fetch",
     "find_model",
+    "interrupts_deferred",
     "known_models",
     "open_session",
 ]

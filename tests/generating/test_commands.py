@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ptxgen.cli import generate
 from ptxgen.cli.app import run
 
 from .workshop import SPEC, Workshop
@@ -139,3 +142,19 @@ def test_replay(here: Path, workshop: Workshop, capsys: pytest.CaptureFixture[st
     assert run(["replay", "saxpy.manifest.json"]) == 2
     assert "spec has changed" in capsys.readouterr().err
     assert run(["replay", "saxpy.toml"]) == 2
+
+
+def test_a_second_interrupt_does_not_take_what_the_first_left(
+    here: Path, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop.interrupt = "decoding"
+    write = generate.write_generation
+
+    def interrupted(*arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        write(*arguments)
+
+    monkeypatch.setattr(generate, "write_generation", interrupted)
+    assert run(["generate", "saxpy.toml"]) == 130
+    assert (here / "saxpy.ptx").read_text().startswith("// unfinished\n")
+    assert json.loads((here / "saxpy.manifest.json").read_text())["status"] == "unfinished"
