@@ -67,7 +67,7 @@ small-model: $(VENV)/package
 
 .PHONY: test
 test: lint small-model
-	$(BIN)/pytest -m 'not slow and not gpu' -ra
+	$(BIN)/pytest -m 'not slow and not gpu' -ra -n auto --dist worksteal
 
 .PHONY: bench
 bench: $(VENV)/package

@@ -114,15 +114,15 @@ class _Writer:
             legal = self.course.legal()
             if legal.empty:
                 return None
+            search = LineSearch(self.session, self.sampler, self.tally, self.pending)
             try:
                 line = Line(self.session.ll_tokenizer(), self.course.canonical, legal, tuple(rejected))
+                self.tally.mask_seconds += time.perf_counter() - started
+                chosen = search.find(line)
             except MaskError:
                 if rejected:
-                    return None  # all that was legal has been taken back
+                    return None         # all that was legal has been taken back
                 raise
-            self.tally.mask_seconds += time.perf_counter() - started
-            search = LineSearch(self.session, self.sampler, self.tally, self.pending)
-            chosen = search.find(line)
             tokens = chosen.line.tokens
             text = chosen.line.text(self.session.token_bytes).decode()
             passed_over = not rejected and self.tally.statements == self.turn

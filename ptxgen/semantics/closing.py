@@ -110,6 +110,9 @@ class _Writer:
         self.line("}\n")
 
     def _meet_obligations(self) -> None:
+        for parameter in self.state.unconsumed():
+            if not parameter.pointer and kind_of_type(parameter.element) != "int":
+                self._number(parameter, None)       # inputs are at hand before values are computed
         for prefix in sorted(self.state.unmet(), key=lambda p: not any(matches_prefix(p, c) for c in COLLECTIVE)):
             if prefix in self.state.unmet():
                 self._require(prefix)
@@ -129,9 +132,9 @@ class _Writer:
         owed = self.state.unconsumed() if last else []
         common = _common_type(output.element)
         register = None
-        for parameter in owed:
-            value = self._number(parameter, index)
-            value = self._convert(value, parameter.element, common)
+        loaded = [(parameter, self._number(parameter, index)) for parameter in owed]
+        for parameter, given in loaded:
+            value = self._convert(given, parameter.element, common)
             register = value if register is None else self._join(register, value, common)
         if register is None:
             register = self._constant(common)
@@ -157,13 +160,7 @@ class _Writer:
                 and state.guarded(value.number)
             ):
                 return register
-        index = self._special("%ctaid.x")
-        if not self._uniform(index):
-            raise NoWayHome("no index that all threads may use")
-        return index
-
-    def _uniform(self, register: str) -> bool:
-        return not self.state.value(register).varying
+        return self._special("%ctaid.x")
 
     def _special(self, name: str) -> str:
         operation = f"special {name}"
@@ -268,9 +265,9 @@ class _Writer:
 
     def _conversion(self, source: str, target: str) -> str | None:
         for rounding in ("", ".rn", ".rzi"):
-            for opcode in (f"cvt{rounding}.{target}.{source}",):
-                if opcode in self.state.contract.by_opcode:
-                    return opcode
+            opcode = f"cvt{rounding}.{target}.{source}"
+            if opcode in self.state.contract.by_opcode:
+                return opcode
         return None
 
     def _join(self, one: str, other: str, type_name: str) -> str:
