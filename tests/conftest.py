@@ -6,6 +6,6 @@ import signal
 
 
 def pytest_configure() -> None:
-    """A background shell hands down an ignored SIGINT; tests of Ctrl-C, and the commands they start, shall hear it."""
+    """A background shell hands down an ignored SIGINT; tests of Ctrl-C and their commands shall hear it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

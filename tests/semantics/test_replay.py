@@ -20,7 +20,7 @@ def _each() -> Iterator[object]:
             )
 
 
-@pytest.mark.parametrize(("kernel", "level"), _each())
+@pytest.mark.parametrize(("kernel", "level"), list(_each()))
 def test_correct_kernels_are_allowed(kernel: Kernel, level: Level) -> None:
     state = start_of(kernel.spec, level)
     for line in kernel.lines():
