@@ -14,7 +14,7 @@ from ptxgen.errors import PtxgenError
 from ptxgen.isa.model import Expansion, Operand
 from ptxgen.semantics.choices import destination_classes, immediates
 from ptxgen.semantics.contract import END_LABEL, Level, Parameter, matches_prefix
-from ptxgen.semantics.rows_control import COLLECTIVE
+from ptxgen.semantics.rows_control import COLLECTIVE, of_warp
 from ptxgen.semantics.state import State
 from ptxgen.semantics.statements import Pattern
 from ptxgen.semantics.stepping import step
@@ -328,7 +328,8 @@ class _Writer:
         if operand.access != "read":
             return ""
         if expansion.name in COLLECTIVE and operand is expansion.operands[-1] and operand.type in ("b32", "u32"):
-            return "0xffffffff" if expansion.name not in {"bar", "barrier"} else "0"
+            of_block = expansion.name in {"bar", "barrier"} and not of_warp(expansion.opcode)
+            return "0" if of_block else "0xffffffff"
         constants = [c for c in immediates(operand) if not isinstance(c, Pattern)]
         if constants and "reg" not in operand.kinds:
             return constants[0]

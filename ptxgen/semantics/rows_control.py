@@ -158,6 +158,11 @@ def _broken_bounds(state: State, loop: Region, facts: frozenset[int]) -> bool:
 # ---------------------------------------------------------------- collectives
 
 
+def of_warp(opcode: str) -> bool:
+    """`bar.warp.sync`, whose operand is a mask of lanes: it orders a warp, and is no barrier of the block."""
+    return opcode.startswith(("bar.warp", "barrier.warp"))
+
+
 def collective_rows(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
     """Barriers, shuffles, votes: never where part of the threads may have gone another way."""
     if state.level < Level.TYPESTATE:
@@ -167,6 +172,8 @@ def collective_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
     name = expansion.name
     if name in {"bar", "barrier"}:
         plain = len(expansion.operands) == 1 and expansion.operands[0].access == "read"
+        if of_warp(expansion.opcode):
+            return [Row((MASKS,))] if plain else []
         return [Row((("0",),))] if plain and (state.since_barrier or state.unmet()) else []
     reads = [o for o in expansion.operands if o.access == "read"]
     mask = next((i for i, o in enumerate(expansion.operands) if o is reads[-1]), None)

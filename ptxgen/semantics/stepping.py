@@ -18,6 +18,7 @@ from ptxgen.semantics.effects import (
     result_of,
 )
 from ptxgen.semantics.labels import branch, define_label, leave
+from ptxgen.semantics.rows_control import of_warp
 from ptxgen.semantics.state import State
 from ptxgen.semantics.values import NO_FACTS, Value, kind_of_type
 
@@ -69,7 +70,7 @@ def _instruction(state: State, instruction: Instruction) -> State:
     if expansion.name in {"ret", "exit"}:
         return leave(state, guard)
     if expansion.name in {"bar", "barrier"}:
-        return _barrier(state)
+        return _mark_synchronising(state) if of_warp(expansion.opcode) else _barrier(state)
     if expansion.name in FOREIGN - {"atom"}:
         state = _mark_synchronising(state)
     if expansion.name in {"ld", "st", "atom", "red"}:

@@ -22,7 +22,6 @@ class Pointer:
     space: str
     parameter: str = ""
     index: tuple[int, ...] = ()
-    advanced: bool = False  # stepped through memory by a loop
 
 
 @dataclass(frozen=True, slots=True)
