@@ -192,6 +192,8 @@ def collective_rows(state: State, expansion: Expansion, reserve: Reserve) -> lis
 
 
 def _scoped_collective(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
+    if of_warp(expansion.opcode):
+        return [Row((MASKS,), ("", *guards(state)))]
     if any(o.access != "read" for o in expansion.operands):
         rows = arithmetic_rows(state, expansion, reserve)
         if expansion.operands[-1].type not in ("b32", "u32") or expansion.operands[-1].access != "read":
