@@ -137,7 +137,8 @@ def _print_forms(table: Table, rows: Sequence[Row], opcode: str) -> None:
         for condition, needed in row.needs:
             data.print(f"      {condition.text}: {_since(needed)}")
     for expansion in table.candidates(opcode):
-        data.print(f"\n{expansion.opcode} {', '.join(_operands(expansion))}")
+        mark = "  (undocumented)" if expansion.form.undocumented else ""
+        data.print(f"\n{expansion.opcode} {', '.join(_operands(expansion))}{mark}")
 
 
 def _since(availability: Availability) -> str:

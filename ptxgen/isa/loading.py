@@ -18,7 +18,7 @@ from ptxgen.isa.rows import Row, Slot
 from ptxgen.isa.surroundings import Surroundings, read_surroundings
 from ptxgen.isa.syntax import Syntax, parse_syntax
 
-_FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section"})
+_FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section", "undocumented"})
 _FILE_KEYS = frozenset({"chapter", "section", "order", "commutative", "sets", "about", "form"})
 _FORM_LINE = re.compile(r"\s*\[\[form\]\]")
 
@@ -30,6 +30,7 @@ class Data:
     version: str
     surroundings: Surroundings
     rows: Mapping[str, tuple[Row, ...]]              # by instruction name, in the order of the files
+    undocumented: Mapping[str, tuple[Row, ...]]      # the same for forms that only assemblers know
     instructions: Mapping[str, Instruction]
 
 
@@ -39,12 +40,16 @@ def read_folder(folder: Path) -> Data:
     chapters = sorted((_read_chapter(p) for p in (folder / "instructions").glob("*.toml")), key=lambda c: c.rank)
     resolver = OperandResolver(surroundings.types, frozenset(surroundings.spaces))
     rows: dict[str, list[Row]] = {}
+    undocumented: dict[str, list[Row]] = {}
     about: dict[str, str] = {}
     for chapter in chapters:
         for row in chapter.rows(surroundings, resolver):
-            rows.setdefault(row.form.instruction, []).append(row)
+            (undocumented if row.form.undocumented else rows).setdefault(row.form.instruction, []).append(row)
         for name, summary in chapter.table.get("about", {}).items():
             about.setdefault(name, summary)
+    for name in undocumented.keys() - rows.keys():
+        first = undocumented[name][0].form
+        raise TableError(f"{name!r} has only undocumented forms", where=f"{first.file}:{first.line}")
     for name in about.keys() - rows.keys():
         raise TableError(f"[about] speaks of {name!r}, which has no form", where=str(folder / "instructions"))
     for name in rows.keys() - about.keys():
@@ -55,7 +60,11 @@ def read_folder(folder: Path) -> Data:
         first = found[0].form
         forms = tuple(row.form for row in found)
         instructions[name] = Instruction(name, first.chapter, forms, about[name], first.section)
-    return Data(_hash(folder), surroundings, {n: tuple(found) for n, found in rows.items()}, instructions)
+    return Data(_hash(folder), surroundings, _settled(rows), _settled(undocumented), instructions)
+
+
+def _settled(rows: dict[str, list[Row]]) -> dict[str, tuple[Row, ...]]:
+    return {name: tuple(found) for name, found in rows.items()}
 
 
 def _hash(folder: Path) -> str:
@@ -140,6 +149,7 @@ def _read_row(
         f"isa/instructions/{chapter.path.name}",
         line,
         chapter.table.get("about", {}).get(syntax.name, ""),
+        bool(entry.get("undocumented")),
     )
     row = Row(
         form,

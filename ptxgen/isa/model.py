@@ -100,6 +100,7 @@ class Form:
     file: str                    # "isa/instructions/floating-point.toml"
     line: int
     summary: str = ""            # our own words, one line, for pages and prompt cards
+    undocumented: bool = False   # assemblers take it, the manual does not have it
 
 
 @dataclass(frozen=True, slots=True)

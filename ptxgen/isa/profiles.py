@@ -78,7 +78,7 @@ def _matching(
     expansions: Callable[[str], tuple[Expansion, ...]],
 ) -> tuple[Expansion, ...]:
     if not set(pattern) & set("*?["):
-        return tuple(e for e in candidates(pattern) if e.opcode == pattern)
+        return tuple(e for e in candidates(pattern) if e.opcode == pattern and not e.form.undocumented)
     name = pattern.partition(".")[0]
     return tuple(e for e in expansions(name) if fnmatchcase(e.opcode, pattern))
 

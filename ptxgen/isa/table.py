@@ -158,9 +158,12 @@ class Table:
         return whole or tuple(row for row in found if row.every_value.issuperset(modifiers))
 
     def candidates(self, opcode: str) -> tuple[Expansion, ...]:
-        """Every expansion with this opcode, modifiers in any order."""
+        """Every expansion with this opcode, modifiers in any order; undocumented forms last (`Form.undocumented`)."""
         if opcode not in self._candidates:
-            self._candidates[opcode] = matching.candidates(self.data.rows, opcode)
+            self._candidates[opcode] = (
+                *matching.candidates(self.data.rows, opcode),
+                *matching.candidates(self.data.undocumented, opcode),
+            )
         return self._candidates[opcode]
 
     def match(self, opcode: str, operand_shapes: Sequence[frozenset[Kind]] | None = None) -> Expansion | Mismatch:
@@ -176,7 +179,8 @@ class Table:
         for expansion in found:
             if matching.fits(expansion, operand_shapes):
                 return expansion
-        return matching.explain_operands(found, operand_shapes, opcode)
+        documented = tuple(expansion for expansion in found if not expansion.form.undocumented)
+        return matching.explain_operands(documented or found, operand_shapes, opcode)
 
     def nearest(self, opcode: str) -> tuple[str, ...]:
         """Opcodes that look most like this one, best first."""

@@ -62,7 +62,6 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
             findings.error(_mismatch_span(instruction, wrong), wrong.code, wrong.message, wrong.hint)
             return None
         found = loose
-    _check_order(instruction, findings)
     chosen, refused = _best(found, instruction, shapes, scope, context)
     for refusal in refused:
         severity = refusal.severity
@@ -70,6 +69,8 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
             severity = "warning"
         span = refusal.span or instruction.span
         findings.add(span, severity, refusal.code, f"{chosen.opcode}: {refusal.message}", refusal.hint)
+    _check_order(instruction, findings)
+    _check_documented(instruction, chosen, findings)
     for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
         if isinstance(operand, Address) and operand.brackets:
             check_address(operand, wanted, chosen, scope, context)
@@ -91,6 +92,14 @@ def _check_order(instruction: Instruction, findings: Findings) -> None:
     if name == "cvta" and "to" in modifiers[1:]:
         findings.error(_opcode_span(instruction), "modifier-order", ".to must follow cvta directly",
                        "write cvta.to.global.u64")
+
+
+def _check_documented(instruction: Instruction, chosen: Expansion, findings: Findings) -> None:
+    if chosen.form.undocumented:
+        findings.warn(
+            _opcode_span(instruction), "undocumented",
+            f"ptxas takes {instruction.opcode} so, but the manual has no such form: it may go with any release",
+        )
 
 
 def _unknown(instruction: Instruction, context: Context) -> None:

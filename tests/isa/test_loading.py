@@ -11,6 +11,7 @@ import pytest
 from ptxgen.data import data_folder
 from ptxgen.isa import TableError, check_table, load_table
 from ptxgen.isa.loading import read_folder
+from ptxgen.isa.model import Expansion
 from ptxgen.isa.table import Table
 
 CHAPTER = """\
@@ -141,3 +142,31 @@ def test_the_hash_follows_the_data(folder):
     write(folder, CHAPTER + "# a comment\n")
     assert before != read_folder(folder).version
     assert load_table().version != before
+
+
+UNDOCUMENTED = """
+[[form]]
+syntax = "fma{.sat}.rnd.type d, a, b"
+rnd = ".rn"
+type = "float"
+since = "1.0"
+undocumented = true
+"""
+
+
+def test_undocumented_forms_are_matched_and_listed_nowhere(folder):
+    write(folder, CHAPTER + UNDOCUMENTED)
+    table = Table(read_folder(folder))
+    assert check_table(table) == 2 * 2 * 2
+    assert [form.line for form in table.instructions["fma"].forms] == [10]
+    found = table.match("fma.rn.f32", [frozenset({"reg"})] * 3)
+    assert isinstance(found, Expansion)
+    assert found.form.undocumented
+    assert [e.form.undocumented for e in table.candidates("fma.rn.f32")] == [False, True]
+    assert len(table.offered()) == 1
+
+
+def test_an_instruction_needs_a_documented_form(folder):
+    write(folder, CHAPTER + "undocumented = true\n")
+    with pytest.raises(TableError, match="only undocumented forms"):
+        read_folder(folder)

@@ -230,6 +230,12 @@ def test_an_unknown_architecture_is_a_usage_error() -> None:
         _check(".version 9.0\n.target sm_80\n", "sm_91")
 
 
+@pytest.mark.parametrize("body", ["fma.rz.bf16 %rs1, %rs2, %rs3, %rs1;", "fma.relu.rm.bf16x2 %r1, %r1, %r1, %r1;"])
+def test_what_only_ptxas_knows_is_warned_of(body: str) -> None:
+    found = [d for d in _found(f"{body}\nret;") if d.code != "uninitialised-register"]
+    assert [(d.severity, d.code) for d in found] == [("warning", "undocumented")]
+
+
 _CALLEE = ".func (.param .b32 r) f(.param .b32 x, .param .b8 y[8]) {{ {} ret; }}\n"
 
 
