@@ -1,18 +1,25 @@
-"""`ptxgen-local isa`: the table's forms of an instruction, and the proof that ptxas agrees with the table."""
+"""`ptxgen-local isa`: the table as a reference, its pages, and the proof that ptxas agrees with it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
+from ptxgen.cli.isa_showing import document, print_findings, print_names, print_page
 from ptxgen.cli.output import data, print_json, talk
 from ptxgen.errors import UsageError
-from ptxgen.isa import Availability, Expansion, Table, Version, load_table
+from ptxgen.isa import Expansion, Table, Version, load_table
+from ptxgen.isa.comparing import Part, missing_from, new_in
+from ptxgen.isa.describing import since
+from ptxgen.isa.pages import pages, stale, write_pages
 from ptxgen.isa.rows import Row
 
 _CONFORMANCE = "conformance"
+_PAGES = "pages"
+_FOLDER = Path("docs/isa")
 _SHOWN = 40
 
 
@@ -20,10 +27,16 @@ def register(app: typer.Typer) -> None:
     @app.command("isa")
     def isa(
         opcode: str = typer.Argument(
-            None, help="An instruction, an opcode or its beginning; `conformance` asks ptxas about the table."
+            None,
+            help="An instruction, an opcode or its beginning; `conformance` asks ptxas about the table, "
+            "`pages` writes the reference pages.",
         ),
         arch: str = typer.Option(None, help="Only what this target has, such as sm_80."),
         ptx: str = typer.Option(None, help="Only what this PTX version has, such as 8.0."),
+        new: str = typer.Option(None, "--new-in", help="What this PTX version brought, such as 9.0."),
+        missing: str = typer.Option(None, "--missing-from", help="What this target lacks (and that of --arch has)."),
+        output: Annotated[Path | None, typer.Option("-o", "--output", help="With `pages`: their folder.")] = None,
+        check: bool = typer.Option(False, "--check", help="With `pages`: write none, and fail if any is stale."),
         sample: int = typer.Option(0, min=0, help="With `conformance`: how many expansions to try; 0 is all."),
         seed: int = typer.Option(0, help="With `conformance`: which sample."),
         json: bool = typer.Option(False, "--json", help="Print one JSON document."),
@@ -32,17 +45,21 @@ def register(app: typer.Typer) -> None:
         table = load_table()
         if opcode == _CONFORMANCE:
             return _conformance(table, sample, seed, json)
+        if opcode == _PAGES:
+            return _pages(table, output or _FOLDER, check)
         version = _version(table, ptx)
-        rows = _there(table, _wanted(table, opcode), arch, version)
-        if opcode and not rows:
-            where = " and ".join(filter(None, (arch, f"PTX {version}" if version else "")))
-            raise UsageError(f"{opcode} does not exist for {where}", fix=f"ptxgen-local isa {opcode}")
-        if json:
-            print_json({"instructions": _document(table, rows)})
-        elif opcode:
-            _print_forms(table, rows, opcode)
+        if new or missing:
+            return _compare(table, opcode, arch, version, _version(table, new), missing, json)
+        if opcode is None:
+            rows = _there(table, _every_row(table), arch, version)
         else:
-            _print_names(table, rows)
+            rows, spelled = _found(table, opcode, arch, version)
+        if json:
+            print_json({"instructions": document(table, [Part(row) for row in rows])})
+        elif opcode is None:
+            print_names(table, rows)
+        else:
+            print_page(table, rows, spelled)
         return 0
 
 
@@ -59,102 +76,88 @@ def _version(table: Table, text: str | None) -> Version | None:
     return version
 
 
-def _wanted(table: Table, opcode: str | None) -> tuple[Row, ...]:
-    """All rows, or those that the words of an opcode can be part of. Raises UsageError with the nearest names."""
-    if opcode is None:
-        return tuple(row for name in sorted(table.instructions) for row in table.rows(name))
-    rows = table.rows(opcode)
-    if not rows:
-        near = table.nearest(opcode)
-        name = opcode.partition(".")[0]
-        raise UsageError(
-            f"the table has no {opcode}",
-            why=f"{name} has no such form" if name in table.instructions else f"there is no instruction {name}",
-            fix="did you mean " + " or ".join(near) + "?" if near else "ptxgen-local isa lists all instructions",
-        )
-    return rows
+def _every_row(table: Table) -> tuple[Row, ...]:
+    return tuple(row for name in sorted(table.instructions) for row in table.rows(name))
 
 
 def _there(table: Table, rows: Sequence[Row], arch: str | None, version: Version | None) -> tuple[Row, ...]:
     return tuple(row for row in rows if table.exists(row.form.availability, arch, version))
 
 
-def _document(table: Table, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        name = row.form.instruction
-        known = table.instructions[name]
-        entry = found.setdefault(
-            name, {"name": name, "chapter": known.chapter, "summary": known.summary, "forms": []}
-        )
-        entry["forms"].append(
-            {
-                "syntax": row.form.syntax,
-                "types": row.form.types,
-                "ptx": str(row.form.availability.ptx),
-                "arch": _arch(row.form.availability),
-                "slots": {slot.name: slot.values for slot in row.slots},
-                "needs": {
-                    condition.text: {"ptx": str(needed.ptx), "arch": _arch(needed)}
-                    for condition, needed in row.needs
-                },
-                "chapter": row.form.chapter,
-                "section": row.form.section,
-                "at": f"{row.form.file}:{row.form.line}",
-            }
-        )
-    return list(found.values())
+def _found(
+    table: Table, opcode: str, arch: str | None, version: Version | None
+) -> tuple[tuple[Row, ...], tuple[Expansion, ...]]:
+    """The rows that the words of an opcode can be part of, and what it is where it is whole.
+
+    Raises UsageError with the nearest names, or with the reason why this target and version have none of it.
+    """
+    rows = table.rows(opcode)
+    spelled = table.candidates(opcode) if "." in opcode else ()
+    if not rows and not spelled:
+        _miss(table, opcode)
+    if spelled:
+        rows = tuple(row for row in rows if any(row.form == expansion.form for expansion in spelled))
+    there = _there(table, rows, arch, version)
+    whole = tuple(e for e in spelled if table.exists(e.availability, arch, version))
+    if not (whole if spelled else there):
+        where = " and ".join(filter(None, (arch, f"PTX {version}" if version else "")))
+        first = (spelled or [row.form for row in rows])[0]
+        raise UsageError(
+            f"{opcode} does not exist for {where}", why=f"it needs {since(first.availability)}",
+            fix=f"ptxgen-local isa {opcode}",
+        )  # fmt: skip
+    return there, whole
 
 
-def _arch(availability: Availability) -> str:
-    """`sm_80`: this target and newer; several names: only these (and newer of the family for `f`)."""
-    return " ".join(availability.targets) or f"sm_{max(availability.sm, 20)}"
+def _miss(table: Table, opcode: str) -> NoReturn:
+    near = table.nearest(opcode)
+    name = opcode.partition(".")[0]
+    raise UsageError(
+        f"the table has no {opcode}",
+        why=f"{name} has no such form" if name in table.instructions else f"there is no instruction {name}",
+        fix="did you mean " + " or ".join(near) + "?" if near else "ptxgen-local isa lists all instructions",
+    )
 
 
-def _print_names(table: Table, rows: Sequence[Row]) -> None:
-    forms: dict[str, int] = {}
-    for row in rows:
-        forms[row.form.instruction] = forms.get(row.form.instruction, 0) + 1
-    width = max(map(len, forms), default=0)
-    for name, count in forms.items():
-        data.print(f"{name:<{width}}  {count:>3}  {table.instructions[name].summary}")
-    talk.print(f"\n{len(forms)} instructions, {len(rows)} forms; ptxgen-local isa NAME shows one")
+def _compare(
+    table: Table,
+    opcode: str | None,
+    arch: str | None,
+    version: Version | None,
+    new: Version | None,
+    lacking: str | None,
+    json: bool,
+) -> int:
+    """What a version brought, or what a target lacks."""
+    rows = _every_row(table)
+    if opcode is not None and not (rows := table.rows(opcode)):
+        _miss(table, opcode)
+    if new is not None and lacking is not None:
+        raise UsageError("--new-in and --missing-from ask different things", fix="give one of them")
+    if new is not None:
+        found = new_in(table, new, _there(table, rows, arch, version))
+    else:
+        assert lacking is not None
+        found = missing_from(table, lacking, arch, version, rows)
+    if json:
+        print_json(
+            {"instructions": document(table, found.parts),
+             "special_registers": [register.name for register in found.special_registers],
+             "types": [type_.name for type_ in found.types], "targets": [target.name for target in found.targets]}
+        )  # fmt: skip
+    else:
+        print_findings(found)
+    return 0
 
 
-def _print_forms(table: Table, rows: Sequence[Row], opcode: str) -> None:
-    for name in dict.fromkeys(row.form.instruction for row in rows):
-        data.print(f"{name}: {table.instructions[name].summary}")
-    chapter = ""
-    for row in rows:
-        if row.form.chapter != chapter:
-            chapter = row.form.chapter
-            data.print(f"\n{chapter}")
-        data.print(f"  {row.form.syntax}")
-        data.print(f"      {_since(row.form.availability)}")
-        for slot in row.slots:
-            if len(slot.values) > 1:
-                data.print(f"      .{slot.name}: {' '.join('.' + value for value in slot.values)}")
-        for condition, needed in row.needs:
-            data.print(f"      {condition.text}: {_since(needed)}")
-    for expansion in table.candidates(opcode):
-        mark = "  (undocumented)" if expansion.form.undocumented else ""
-        data.print(f"\n{expansion.opcode} {', '.join(_operands(expansion))}{mark}")
-
-
-def _since(availability: Availability) -> str:
-    since = f"PTX {availability.ptx}, {_arch(availability)}"
-    if availability.removed_ptx is None:
-        return since
-    return f"{since}; gone from PTX {availability.removed_ptx} on for sm_{availability.removed_sm} and newer"
-
-
-def _operands(expansion: Expansion) -> list[str]:
-    words = []
-    for operand in expansion.operands:
-        kinds = "|".join(sorted(operand.kinds))
-        vector = f" x{operand.vector}" if operand.vector > 1 else ""
-        words.append(f"{operand.name} ({operand.access} {operand.type or 'name'}{vector} {kinds})")
-    return words
+def _pages(table: Table, folder: Path, check: bool) -> int:
+    """Writes the reference pages, or says which are stale."""
+    wanted = pages(table)
+    changed = stale(folder, wanted) if check else write_pages(folder, wanted)
+    for name in changed:
+        data.print(f"{'stale' if check else 'written'}: {folder / name}")
+    talk.print(f"{len(wanted)} pages, {len(changed)} {'stale' if check else 'changed'}")
+    return 1 if check and changed else 0
 
 
 def _conformance(table: Table, count: int, seed: int, json: bool) -> int:

@@ -59,6 +59,73 @@ def test_filters(capsys):
     assert [form["syntax"].startswith("shfl.sync") for form in shfl["forms"]] == [True]
 
 
+def test_an_opcode_is_shown_as_it_is_spelled(capsys):
+    assert run(["isa", "ld.global.v4.f32", "--arch", "sm_80"]) == 0
+    out = capsys.readouterr().out
+    assert "\nld.global.v4.f32 d, a\n" in out
+    assert "d is written: vector of 4, .f32, or wider" in out
+    assert "example: ld.global.v4.f32 {" in out
+
+
+def test_an_opcode_that_a_target_lacks_says_what_it_needs(capsys):
+    assert run(["isa", "ld.global.v8.f32", "--arch", "sm_80"]) == 2
+    assert "PTX 8.8, sm_100" in capsys.readouterr().err
+
+
+def test_undocumented_spellings_are_marked(capsys):
+    assert run(["isa", "fma.rz.bf16"]) == 0
+    assert "undocumented" in capsys.readouterr().out
+    assert run(["isa", "fma"]) == 0
+    assert "undocumented" not in capsys.readouterr().out
+
+
+def test_what_a_version_brought(capsys):
+    assert run(["isa", "--new-in", "6.0", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    by_syntax = {form["syntax"]: form for entry in document["instructions"] for form in entry["forms"]}
+    assert by_syntax["shfl.sync.mode.b32 d[|p], a, b, c, membermask"]["only"] == []
+    assert document["targets"] == ["sm_70"]
+    partly = [form for form in by_syntax.values() if form["only"]]
+    assert partly
+    assert all(form["ptx"] != "6.0" for form in partly)
+
+
+def test_what_a_target_lacks(capsys):
+    assert run(["isa", "--arch", "sm_90a", "--missing-from", "sm_90", "--json"]) == 0
+    names = {entry["name"] for entry in json.loads(capsys.readouterr().out)["instructions"]}
+    assert {"wgmma", "setmaxnreg"} <= names
+    assert "fma" not in names
+    assert run(["isa", "mma", "--arch", "sm_90", "--missing-from", "sm_90"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--new-in", "9.99"], ["--missing-from", "sm_1"], ["--new-in", "9.0", "--missing-from", "sm_90"],
+     ["frob", "--new-in", "9.0"]],
+)  # fmt: skip
+def test_wrong_questions_end_with_2(capsys, arguments):
+    assert run(["isa", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert "fix:" in captured.err
+    assert captured.out == ""
+
+
+def test_pages_are_written_checked_and_mended(tmp_path, capsys):
+    folder = ["-o", str(tmp_path / "isa")]
+    assert run(["isa", "pages", "--check", *folder]) == 1
+    assert run(["isa", "pages", *folder]) == 0
+    assert run(["isa", "pages", "--check", *folder]) == 0
+    (tmp_path / "isa" / "fma.md").write_text("edited")
+    (tmp_path / "isa" / "gone.md").write_text("of an instruction that is no more")
+    capsys.readouterr()
+    assert run(["isa", "pages", "--check", *folder]) == 1
+    assert {line.rpartition("/")[2] for line in capsys.readouterr().out.split()} >= {"fma.md", "gone.md"}
+    assert run(["isa", "pages", *folder]) == 0
+    assert not (tmp_path / "isa" / "gone.md").exists()
+    assert run(["isa", "pages", "--check", *folder]) == 0
+
+
 def test_conformance(capsys):
     assert run(["isa", "conformance", "--sample", "20"]) == 0
     assert "20 expansions" in capsys.readouterr().out

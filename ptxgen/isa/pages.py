@@ -1,0 +1,125 @@
+"""Reference pages in Markdown, made from the table: one an instruction, and an index by chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ptxgen.isa.describing import MANUAL, FormWords, describe, since
+from ptxgen.isa.model import Instruction
+from ptxgen.isa.table import Table
+
+_MADE = "<!-- Made by `ptxgen-local isa pages` from isa/: change the table, not this page. -->"
+
+
+def pages(table: Table) -> dict[str, str]:
+    """File name to text: README.md, special-registers.md, targets.md and one page an instruction."""
+    made = {
+        "README.md": _index(table),
+        "special-registers.md": _special_registers(table),
+        "targets.md": _targets(table),
+    }
+    for name, instruction in table.instructions.items():
+        made[f"{name}.md"] = _page(table, instruction)
+    return made
+
+
+def stale(folder: Path, wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of pages that are missing, differ, or belong to nothing any more."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    return tuple(sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)))
+
+
+def write_pages(folder: Path, wanted: Mapping[str, str]) -> tuple[str, ...]:
+    """Brings the folder's pages up to date; names of those that changed. Other files are left alone."""
+    changed = stale(folder, wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in changed:
+        if name in wanted:
+            (folder / name).write_text(wanted[name], encoding="utf-8")
+        else:
+            (folder / name).unlink()
+    return changed
+
+
+def _index(table: Table) -> str:
+    chapters: dict[str, list[Instruction]] = {}
+    for instruction in table.instructions.values():
+        chapters.setdefault(instruction.chapter, []).append(instruction)
+    forms = sum(len(instruction.forms) for instruction in table.instructions.values())
+    lines = [
+        _MADE, "# PTX, instruction by instruction", "",
+        f"{len(table.instructions)} instructions in {forms} forms, up to PTX {table.versions[-1]}. "
+        "Also: [special registers](special-registers.md), [targets](targets.md).",
+    ]  # fmt: skip
+    for chapter, instructions in chapters.items():
+        lines += ["", f"## {chapter}", "", "| instruction | forms | |", "|---|---|---|"]
+        for each in sorted(instructions, key=lambda i: i.name):
+            lines.append(f"| [{each.name}]({each.name}.md) | {len(each.forms)} | {each.summary} |")
+    return _text(lines)
+
+
+def _page(table: Table, instruction: Instruction) -> str:
+    lines = [_MADE, f"# {instruction.name}", "", instruction.summary, ""]
+    chapter = ""
+    words: set[str] = set()
+    for row in table.rows(instruction.name):
+        form = describe(table, row)
+        if row.form.chapter != chapter:
+            chapter = row.form.chapter
+            lines += [f"## {chapter}", ""]
+        lines += _form(form)
+        words |= row.every_value
+    lines += _glossary(table, words)
+    return _text(lines)
+
+
+def _form(form: FormWords) -> Iterator[str]:
+    yield f"### `{form.syntax}`"
+    yield ""
+    yield f"{form.since}. Manual: [{form.section}]({MANUAL}{form.section})."
+    yield ""
+    for name, values in form.slots:
+        yield f"- `.{name}`: {' '.join(f'`{value}`' for value in values)}"
+    for operand in form.operands:
+        yield f"- `{operand.name}` is {operand.access}: {operand.what}"
+    yield from (f"- needs {needed}: {condition}" for condition, needed in form.needs)
+    yield from (f"- not together: {never}" for never in form.never)
+    yield ""
+    yield f"    {form.example}"
+    yield ""
+
+
+def _glossary(table: Table, words: set[str]) -> Iterator[str]:
+    """What the modifiers on a page mean."""
+    known = [word for word in table.modifiers if word in words]
+    if known:
+        yield from ("## Modifiers", "", "| modifier | means |", "|---|---|")
+        yield from (f"| `.{word}` | {table.modifiers[word]} |" for word in known)
+
+
+def _special_registers(table: Table) -> str:
+    lines = [_MADE, "# Special registers", "", "| name | type | since | |", "|---|---|---|---|"]
+    for register in table.special_registers.values():
+        where = since(register.availability)
+        lines.append(f"| `{register.name}` | `.{register.type}` | {where} | {register.summary} |")
+    return _text(lines)
+
+
+def _targets(table: Table) -> str:
+    """Targets, least version of each, and how many forms each has in some spelling at the newest version."""
+    lines = [
+        _MADE, "# Targets", "",
+        "A target runs what is made for older ones. One with `a` runs on itself only; `f` means its family.", "",
+        "| target | family | least PTX version | forms |", "|---|---|---|---|",
+    ]  # fmt: skip
+    rows = [row for name in table.instructions for row in table.rows(name)]
+    for target in table.targets.values():
+        there = sum(table.exists(row.form.availability, target.name, None) for row in rows)
+        family = f"{target.family}" if target.family != target.number or target.variant else ""
+        lines.append(f"| `{target.name}` | {family} | {target.ptx} | {there} |")
+    return _text(lines)
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines).rstrip() + "\n"

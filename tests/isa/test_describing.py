@@ -1,0 +1,70 @@
+"""Rows in words: every row has them, and they say what the row says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ptxgen.isa import load_table
+from ptxgen.isa.conditions import parse_condition
+from ptxgen.isa.describing import condition_words, describe, operand_words
+from ptxgen.isa.pages import pages
+
+TABLE = load_table()
+ROWS = [row for name in TABLE.instructions for row in TABLE.rows(name)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (".v8", ".v8"),
+        ("!.v8", "without .v8"),
+        (".f64|.f16 .ftz", ".f16 or .f64, .ftz"),
+        ("stype=.f64", ".stype is .f64"),
+        ("!stype=.f64", ".stype is not .f64"),
+        ("vec=", "without .vec"),
+        ("!vec=", "with .vec"),
+        ("vec=|.v2", ".vec is .v2 or absent"),
+    ],
+)
+def test_conditions(condition, words):
+    assert condition_words(parse_condition(condition)) == words
+
+
+def test_every_row_is_described_whole():
+    for row in ROWS:
+        form = describe(TABLE, row)
+        opcode, _, operands = form.syntax.partition(" ")
+        written = set(re.findall(r"[A-Za-z_][A-Za-z0-9_:-]*", operands))
+        inside = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\{[\w-]+(,[^}\[]*)\}", operands))))
+        described = {operand.name for operand in form.operands}
+        assert written - inside <= described <= written, form.syntax
+        assert all(operand.what and " or , " not in operand.what for operand in form.operands), form.syntax
+        assert form.example.startswith(row.form.instruction), form.syntax
+        for name, values in form.slots:
+            assert f".{name}" in opcode
+            assert values
+
+
+def test_relations_of_types_are_found():
+    def said(syntax, operand):
+        (row,) = (row for row in ROWS if row.form.syntax == syntax)
+        return next(o.what for o in describe(TABLE, row).operands if o.name == operand)
+
+    assert said("mul.wide.type d, a, b", "d") == "register, twice as wide as .type"
+    assert said("cvt.irnd.dtype.bf16 d, a", "a").endswith(".bf16")
+
+
+def test_operands_of_one_spelling():
+    (expansion, *_) = TABLE.candidates("atom.global.add.u32")
+    words = {operand.name: operand for operand in operand_words(TABLE, [expansion])}
+    assert words["a"].access == "memory read and written"
+    assert words["a"].what == "an address in global, .u32"
+
+
+def test_pages_link_to_each_other_only_where_there_are_pages():
+    made = pages(TABLE)
+    for text in made.values():
+        assert set(re.findall(r"\]\(([^):#]+\.md)\)", text)) <= made.keys()
+    assert all(f"{name}.md" in made for name in TABLE.instructions)
