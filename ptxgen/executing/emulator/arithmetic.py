@@ -12,21 +12,18 @@ from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS
 from ptxgen.executing.emulator.scope import RegisterSymbol
 from ptxgen.executing.emulator.site import CARRY, Getter, Site
-from ptxgen.executing.emulator.values import Array, halves, is_float
+from ptxgen.executing.emulator.values import SIGNED, Array, is_float, is_packed, part_dtype, parts, storage
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
-def is_packed(type_name: str) -> bool:
-    return type_name.endswith("x2")
-
-
-def by_halves(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of 16-bit words, applied to both halves of 32-bit words."""
+def by_parts(function: Callable[..., Array], type_name: str) -> Callable[..., Array]:
+    """A function of the numbers in a packed type's words, applied to whole words."""
+    dtype = storage(type_name)
 
     def whole(*words: Array) -> Array:
         shape = np.broadcast_shapes(*(w.shape for w in words))
-        return function(*(halves(np.broadcast_to(w, shape)) for w in words)).view(np.uint32)
+        return function(*(parts(np.broadcast_to(w, shape), type_name) for w in words)).view(dtype)
 
     return whole
 
@@ -37,7 +34,7 @@ def float_function(site: Site, operation: Callable[..., Array], type_name: str) 
     if type_name == "f64":
         operation = floats.default_nan(operation)
     whole = floats.finish(operation, fmt, ftz=site.has("ftz"), sat=site.has("sat"), rectify=site.has("relu"))
-    return by_halves(whole) if is_packed(type_name) else whole
+    return by_parts(whole, type_name) if is_packed(type_name) else whole
 
 
 def _float_run(site: Site, operation: Callable[..., Array]) -> Run:
@@ -50,12 +47,13 @@ def _integer_sources(site: Site) -> list[Getter]:
 
 
 def _packed_integers(site: Site, function: Callable[..., Any]) -> Run:
-    dtype = np.int16 if site.type.startswith("s") else np.uint16
+    unsigned = part_dtype(site.type)
+    dtype = SIGNED[unsigned.itemsize * 8] if site.type.startswith("s") else unsigned
 
     def typed(*words: Array) -> Array:
-        return np.asarray(function(*(w.view(dtype) for w in words))).view(np.uint16)
+        return np.asarray(function(*(w.view(dtype) for w in words))).view(unsigned)
 
-    return site.simple(by_halves(typed), site.type, *[site.bits(o, site.type) for o in site.operands[1:]])
+    return site.simple(by_parts(typed, site.type), site.type, *[site.bits(o, site.type) for o in site.operands[1:]])
 
 
 def carry_slot(site: Site) -> int:
@@ -94,7 +92,7 @@ def add(site: Site) -> Run:
     if site.has("cc") or site.name == "addc":
         return _with_carry(site, integers.add_with_carry, use=site.name == "addc", make=site.has("cc"))
     if is_packed(site.type):
-        return _packed_integers(site, np.add)
+        return _packed_integers(site, integers.saturating_add if site.has("sat") else np.add)
     if site.has("sat"):
         return site.simple(integers.saturating_add, site.type, *_integer_sources(site))
     return site.simple(np.add, site.type, *_integer_sources(site))
@@ -110,7 +108,7 @@ def subtract(site: Site) -> Run:
     if site.has("cc") or site.name == "subc":
         return _with_carry(site, integers.subtract_with_borrow, use=site.name == "subc", make=site.has("cc"))
     if is_packed(site.type):
-        return _packed_integers(site, np.subtract)
+        return _packed_integers(site, integers.saturating_subtract if site.has("sat") else np.subtract)
     if site.has("sat"):
         return site.simple(integers.saturating_subtract, site.type, *_integer_sources(site))
     return site.simple(np.subtract, site.type, *_integer_sources(site))
@@ -150,7 +148,8 @@ def multiply_add(site: Site) -> Run:
         return _mixed(site, lambda a, b, c, f: rounding.fma(a, b, c, f, mode))
     if is_float(site.type):
         fmt, mode = FORMATS[site.type], site.one_of(*_ROUNDINGS, default="rn")
-        return _float_run(site, lambda a, b, c: rounding.fma(a, b, c, fmt, mode))
+        operation: Callable[..., Array] = lambda a, b, c: rounding.fma(a, b, c, fmt, mode)  # noqa: E731
+        return _float_run(site, floats.out_of_bounds(operation, fmt) if site.has("oob") else operation)
     if site.has("cc") or site.name == "madc":
         return _multiply_add_carry(site)
     a, b = (site.number(operand, site.type) for operand in site.operands[1:3])
@@ -227,8 +226,10 @@ def minimum_maximum(site: Site) -> Run:
     largest = site.name == "max"
     if is_float(site.type):
         fmt, propagate, xorsign = FORMATS[site.type], site.has("NaN"), site.has("xorsign")
+        magnitude = site.has("abs") and not xorsign
 
-        def pick(first: Array, *more: Array) -> Array:
+        def pick(*words: Array) -> Array:
+            first, *more = (floats.absolute(w, fmt) for w in words) if magnitude else words
             for word in more:
                 first = floats.extreme(first, word, fmt, largest=largest, propagate=propagate, xorsign=xorsign)
             return first

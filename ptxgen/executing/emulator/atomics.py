@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ptxgen.executing.emulator import access, floats, rounding
-from ptxgen.executing.emulator.arithmetic import by_halves
+from ptxgen.executing.emulator.arithmetic import by_parts
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
@@ -21,7 +21,7 @@ from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Regi
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS
 from ptxgen.executing.emulator.site import Site
-from ptxgen.executing.emulator.values import BITS, Array, is_float, number_dtype
+from ptxgen.executing.emulator.values import BITS, Array, is_float, is_packed, number_dtype
 
 OPERATIONS = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch", "cas")
 _UFUNCS: dict[str, Any] = {
@@ -70,7 +70,7 @@ def _float_update(name: str, type_name: str) -> Callable[..., Array]:
             return rounding.add(old, b, fmt, "rn")
         return floats.extreme(old, b, fmt, largest=name == "max")
 
-    return by_halves(single) if type_name.endswith("x2") else single
+    return by_parts(single, type_name) if is_packed(type_name) else single
 
 
 def atomic(site: Site) -> Run:

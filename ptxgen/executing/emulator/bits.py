@@ -160,6 +160,23 @@ def sign_extend(a: Ints, size: Ints, *, clamp: bool) -> Ints:
     return np.where(amount == 0, np.zeros(1, a.dtype), word >> move)
 
 
+def find_nth(mask: Ints, base: Ints, offset: Ints) -> Ints:
+    """fns: the place of the offset-th set bit of a uint32 from bit `base` up (down for negative offsets).
+
+    An offset of 0 asks for bit `base` itself. All ones where there is no such bit.
+    """
+    mask, base, offset = np.broadcast_arrays(mask, base, offset)
+    places = np.arange(32)
+    down = offset[:, None] < 0
+    inside = np.where(down, places <= base[:, None], places >= base[:, None])
+    inside &= (mask[:, None] >> places.astype(np.uint32) & np.uint32(1)) != 0
+    upward = np.cumsum(inside, axis=1)
+    rank = np.where(down, upward[:, -1:] + 1 - upward, upward)
+    wanted = np.abs(offset.astype(np.int64))[:, None]
+    hit = inside & np.where(wanted == 0, places == base[:, None], rank == wanted)
+    return np.where(hit.any(axis=1), hit.argmax(axis=1), 0xFFFFFFFF).astype(np.uint32)
+
+
 def permute_bytes(a: Ints, b: Ints, selector: Ints, mode: str) -> Ints:
     """prmt: four bytes picked out of the eight of b:a; the modes replace the selector's meaning."""
     a, b, selector = np.broadcast_arrays(a, b, selector)

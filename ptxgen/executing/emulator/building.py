@@ -241,11 +241,8 @@ def _dimensions(entry: Function, name: str) -> Dim3 | None:
     return None
 
 
-def build(module: Module, name: str | None) -> Program:
-    """Decode one entry. Raises UsageError if there is no such entry, Unsupported for what is not emulated."""
-    entry = find_entry(module, name)
-    if entry.body is None:
-        raise UsageError(f"the entry {entry.name!r} is declared and not defined")
+def begin(module: Module, entry: Function) -> tuple[_Builder, Scope]:
+    """A builder that has placed the module's variables and the entry's parameters, and the scope of its body."""
     registers = Registers()
     registers.new(CARRY, "pred")
     layout = Layout()
@@ -258,7 +255,17 @@ def build(module: Module, name: str | None) -> Program:
         scope.symbols[variable.name] = layout.place(variable, "param")
     builder = _Builder(module, registers, layout)
     builder.functions = {i.name: i for i in module.items if isinstance(i, Function) and i.kind == "func" and i.body}
-    builder.enter(entry.body, scope.child(), None)
+    return builder, scope.child()
+
+
+def build(module: Module, name: str | None) -> Program:
+    """Decode one entry. Raises UsageError if there is no such entry, Unsupported for what is not emulated."""
+    entry = find_entry(module, name)
+    if entry.body is None:
+        raise UsageError(f"the entry {entry.name!r} is declared and not defined")
+    builder, scope = begin(module, entry)
+    registers, layout = builder.registers, builder.layout
+    builder.enter(entry.body, scope, None)
     last = builder.steps[-1].line if builder.steps else entry.span.line
     builder.steps.append(Step("exit", last, "ret"))
     for step, labels in builder.pending:

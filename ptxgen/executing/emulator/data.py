@@ -1,20 +1,19 @@
-"""Decoding of data movement: mov, cvt, ld, st, cvta, isspacep and the hints that do nothing here."""
+"""Decoding of data movement: mov, ld, st, cvta, isspacep and the hints that do nothing here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ptxgen.executing.emulator import access, converting, floats, rounding
+from ptxgen.executing.emulator import access
 from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS, Region, window_of
 from ptxgen.executing.emulator.program import Run
-from ptxgen.executing.emulator.rounding import FORMATS
-from ptxgen.executing.emulator.site import Getter, Site
-from ptxgen.executing.emulator.values import BITS, Array, Bools, is_float
+from ptxgen.executing.emulator.site import Site
+from ptxgen.executing.emulator.values import BITS, Array, Bools
 
 SPACES = {
     "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local",
@@ -25,92 +24,6 @@ STRONG = ("volatile", "relaxed", "acquire", "release", "mmio")
 
 def move(site: Site) -> Run:
     return site.simple(lambda a: a, site.type, site.bits(site.operands[1], site.type))
-
-
-# ---------------------------------------------------------------- conversion
-
-
-def convert(site: Site) -> Run:
-    if site.has("pack"):
-        return _convert_pack(site)
-    if len(site.types) != 2:
-        raise site.unsupported("a type that the emulator does not know")
-    target, source = site.types
-    mode = site.one_of("rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi")
-    if target in {"f16x2", "bf16x2"}:
-        return _convert_pair(site, target, source, mode)
-    if not is_float(source) and not is_float(target):
-        sat = site.has("sat")
-        number = site.number(site.operands[1], source)
-        return site.simple(lambda a: converting.integer_to_integer(a, target, saturate=sat), target, number)
-    if not is_float(source):
-        fmt = FORMATS[target]
-        finish = floats.finish(lambda a: converting.integer_to_float(a, fmt, mode or "rn"), fmt, sat=site.has("sat"))
-        return site.simple(finish, target, site.number(site.operands[1], source))
-    words = site.bits(site.operands[1], source)
-    if not is_float(target):
-        return _convert_to_integer(site, target, source, mode, words)
-    return site.simple(_between_floats(site, target, source, mode), target, words)
-
-
-def _convert_to_integer(site: Site, target: str, source: str, mode: str, words: Getter) -> Run:
-    fmt, ftz = FORMATS[source], site.has("ftz")
-    if mode not in converting.INTEGRAL_ROUNDINGS:
-        raise site.unsupported("an integral rounding (rni, rzi, rmi, rpi) is needed")
-
-    def whole(a: Array) -> Array:
-        flushed = floats.flush(a, fmt) if ftz else a
-        return np.asarray(converting.float_to_integer(flushed, fmt, target, mode))
-
-    return site.simple(whole, target, words)
-
-
-def _between_floats(site: Site, target: str, source: str, mode: str) -> Callable[[Array], Array]:
-    to, of, ftz = FORMATS[target], FORMATS[source], site.has("ftz")
-
-    def whole(a: Array) -> Array:
-        return converting.float_to_float(a, of, to, mode, ftz=ftz)
-
-    finished = floats.finish(whole, to, sat=site.has("sat"), rectify=site.has("relu"))
-    if not site.has("satfinite"):
-        return finished
-    largest = rounding.encode(np.array([to.largest]), to)[0]
-
-    def finite(a: Array) -> Array:
-        result = finished(a)
-        size = floats.absolute(result, to)
-        return np.where(size == largest + 1, largest | (result & to.word.type(floats.sign_bit(to))), result)
-
-    return finite
-
-
-def _convert_pair(site: Site, target: str, source: str, mode: str) -> Run:
-    """`cvt.rn.f16x2.f32 d, a, b`: the first source becomes the upper half."""
-    single = _between_floats(site, target[:-2], source, mode)
-    high, low = (site.bits(operand, source) for operand in site.operands[1:3])
-
-    def pack(a: Array, b: Array) -> Array:
-        return single(a).astype(np.uint32) << np.uint32(16) | single(b).astype(np.uint32)
-
-    return site.simple(pack, target, high, low)
-
-
-def _convert_pack(site: Site) -> Run:
-    """`cvt.pack.sat.u8.s32.b32 d, a, b, c`: clamped a and b at the bottom, c above them."""
-    target, source = site.types[:2]
-    width = BITS[target]
-    a, b = (site.number(operand, source) for operand in site.operands[1:3])
-    rest = site.bits(site.operands[3], "b32") if len(site.operands) > 3 else None
-
-    def pack(first: Array, second: Array, *above: Array) -> Array:
-        words = [
-            converting.integer_to_integer(v, target, saturate=True).view(f"u{width // 8}").astype(np.uint32)
-            for v in (first, second)
-        ]
-        result = words[0] << np.uint32(width) | words[1]
-        return result | above[0] << np.uint32(2 * width) if above else result
-
-    return site.simple(pack, "b32", a, b, *([rest] if rest else []))
 
 
 # ---------------------------------------------------------------- loads and stores

@@ -75,6 +75,18 @@ def finish(
     return whole
 
 
+def out_of_bounds(operation: Callable[..., Array], fmt: Format) -> Callable[..., Array]:
+    """`operation`, but +0 where an operand is the NaN that a tensor copy gives for elements out of bounds."""
+
+    def whole(*words: Array) -> Array:
+        outside = np.zeros(1, np.bool_)
+        for word in words:
+            outside = outside | (word == fmt.word.type(fmt.nan))
+        return np.where(outside, fmt.word.type(0), operation(*words))
+
+    return whole
+
+
 def default_nan(operation: Callable[..., Array]) -> Callable[..., Array]:
     """An f64 `operation` whose NaN is `F64.nan` where no operand is one, whatever the host's own default is."""
     fmt = rounding.F64

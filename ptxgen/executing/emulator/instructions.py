@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ptxgen.executing.emulator import arithmetic, atomics, data, logic, special, together
+from ptxgen.executing.emulator import arithmetic, atomics, conversions, data, logic, special, together, video
 from ptxgen.executing.emulator.program import Run, Step
 from ptxgen.executing.emulator.scope import RegisterSymbol, Scope, Unsupported, VariableSymbol
 from ptxgen.executing.emulator.site import Site
@@ -30,9 +30,7 @@ from ptxgen.ptx.tree import (
 
 Decoder = Callable[[Site], Run | Step]
 
-_TYPE = re.compile(r"(?:[busf]|bf|tf)\d+(?:x\d+)?|u?e\d+m\d+(?:x\d+)?|pred")
-#: Modifiers whose meaning the emulator does not have.
-_FOREIGN = frozenset({"rs", "oob"})
+_TYPE = re.compile(r"(?:[busf]|bf|tf)\d+(?:x\d+)?|u?e\d+m\d+(?:x\d+)?|s2f6x2|pred")
 
 DECODERS: dict[str, Decoder] = {
     "add": arithmetic.add, "addc": arithmetic.add, "sub": arithmetic.subtract, "subc": arithmetic.subtract,
@@ -49,18 +47,35 @@ DECODERS: dict[str, Decoder] = {
     "shl": logic.shift, "shr": logic.shift, "shf": logic.funnel_shift, "lop3": logic.lookup,
     "popc": logic.count_bits, "clz": logic.count_bits, "brev": logic.count_bits, "bfind": logic.find_highest,
     "bfe": logic.field, "bfi": logic.field, "bmsk": logic.field_mask, "szext": logic.sign_extend,
-    "prmt": logic.permute,
+    "prmt": logic.permute, "fns": logic.find_nth,
     "setp": logic.set_predicate, "set": logic.set_value, "selp": logic.select, "slct": logic.select_by_sign,
     "testp": logic.test_property,
-    "mov": data.move, "cvt": data.convert, "ld": data.load, "ldu": data.load, "st": data.store,
+    "mov": data.move, "cvt": conversions.convert, "ld": data.load, "ldu": data.load, "st": data.store,
     "cvta": data.convert_address, "isspacep": data.is_in_space,
     "prefetch": data.nothing, "prefetchu": data.nothing, "nanosleep": data.nothing, "pmevent": data.nothing,
-    "griddepcontrol": data.nothing,
+    "griddepcontrol": data.nothing, "setmaxnreg": data.nothing, "discard": data.nothing,
+    "applypriority": data.nothing,
     "atom": atomics.atomic, "red": atomics.atomic,
     "shfl": together.shuffle, "vote": together.vote, "match": together.match, "redux": together.reduce,
     "elect": together.elect, "activemask": together.active_mask, "bar": together.barrier,
     "barrier": together.barrier, "membar": together.fence, "fence": together.fence,
     "trap": together.trap, "brkpt": together.trap,
+    **{name: video.scalar for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset")},
+    "vmad": video.multiply_add,
+    **{
+        f"{stem}{number}": video.simd
+        for stem in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset") for number in (2, 4)
+    },
+}
+#: Instructions, by the beginning of their opcode, of hardware that the emulator does not model.
+NEEDS_GPU: dict[str, str] = {
+    **{f"{name}.": "textures" for name in ("tex", "tld4", "txq", "istypep")},
+    **{f"{name}.": "surfaces" for name in ("suld", "sust", "sured", "suq")},
+    "tcgen05.": "tensor cores of the 5th generation", "wgmma.": "warpgroup matrices", "tensormap.": "tensor maps",
+    "fence.proxy.tensormap": "tensor maps",
+    "cp.async.bulk.tensor": "tensor maps", "cp.async.bulk.prefetch.tensor": "tensor maps",
+    "cp.reduce.async.bulk.tensor": "tensor maps", "multimem.": "addresses of several GPUs",
+    "clusterlaunchcontrol.": "further launches of clusters",
 }
 #: Control flow, which the builder of the program decodes itself.
 CONTROL = frozenset({"bra", "brx", "call", "ret", "exit"})
@@ -117,11 +132,15 @@ def canonical(instruction: Instruction, scope: Scope) -> Site:
 
 def decode(site: Site) -> Step:
     """One step for anything but control flow. Raises Unsupported."""
+    opcode = ".".join((site.name, *site.words))
+    for beginning, what in NEEDS_GPU.items():
+        if opcode.startswith(beginning):
+            raise site.unsupported(f"this needs a GPU, {what} are not emulated")
     decoder = DECODERS.get(site.name)
     if decoder is None:
         raise site.unsupported("the emulator does not have this instruction")
     for word in site.words:
-        if word in _FOREIGN or (word in site.types and word not in BITS):
+        if word in site.types and word not in BITS:
             raise site.unsupported(f"the emulator does not have .{word}")
     result = decoder(site)
     step = result if isinstance(result, Step) else Step("plain", site.line, site.instruction.opcode, result)

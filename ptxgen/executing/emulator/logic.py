@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from ptxgen.executing.emulator import bits, comparing, floats
-from ptxgen.executing.emulator.arithmetic import is_packed
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS, encode
 from ptxgen.executing.emulator.site import Getter, Site
-from ptxgen.executing.emulator.values import Array, halves, is_float
+from ptxgen.executing.emulator.values import Array, is_float, is_packed, parts
 from ptxgen.ptx.tree import Immediate, Pair
 
 _LOGIC: dict[str, Callable[..., Any]] = {
@@ -114,6 +113,12 @@ def sign_extend(site: Site) -> Run:
     return site.simple(lambda a, b: bits.sign_extend(a, b, clamp=clamp), site.type, source, size)
 
 
+def find_nth(site: Site) -> Run:
+    """fns.b32 d, mask, base, offset."""
+    mask, base = (site.bits(operand, "u32") for operand in site.operands[1:3])
+    return site.simple(bits.find_nth, "b32", mask, base, site.number(site.operands[3], "s32"))
+
+
 def permute(site: Site) -> Run:
     mode = site.one_of("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
     sources = [site.bits(operand, "b32") for operand in site.operands[1:]]
@@ -158,7 +163,7 @@ def set_predicate(site: Site) -> Run:
         x, y = a(m, lanes), b(m, lanes)
         if packed:
             x, y = np.broadcast_arrays(x, y)
-            both = compare(halves(x), halves(y))
+            both = compare(parts(x, site.type), parts(y, site.type))
             yes, no = both[0::2], both[1::2]
         else:
             yes = compare(x, y)
@@ -190,7 +195,7 @@ def set_value(site: Site) -> Run:
     def value(a: Array, b: Array, *flags: Array) -> Array:
         if packed:
             a, b = np.broadcast_arrays(a, b)
-            a, b = halves(a), halves(b)
+            a, b = parts(a, source_type), parts(b, source_type)
         yes = compare(a, b)
         for flag in flags:
             assert combine is not None

@@ -42,7 +42,9 @@ BF16 = Format("bf16", 7, -126, 127, np.dtype(np.uint16), 0x7FFF)
 F32 = Format("f32", 23, -126, 127, np.dtype(np.uint32), 0x7FFFFFFF)
 TF32 = Format("tf32", 10, -126, 127, np.dtype(np.uint32), 0x7FFFFFFF)
 F64 = Format("f64", 52, -1022, 1023, np.dtype(np.uint64), 0xFFF8000000000000)
-FORMATS = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64, "tf32": TF32, "f16x2": F16, "bf16x2": BF16}
+FORMATS = {
+    "f16": F16, "bf16": BF16, "f32": F32, "f64": F64, "tf32": TF32, "f16x2": F16, "bf16x2": BF16, "f32x2": F32,
+}
 
 
 def widen(bits: Array, fmt: Format) -> F64Array:
@@ -99,6 +101,18 @@ def narrow(value: F64Array, fmt: Format, mode: str) -> Array:
             away = (value > 0) == (mode == "rp")
         rounded = np.where(over, np.copysign(np.where(away, np.inf, fmt.largest), value), rounded)
     return encode(np.where(finite, rounded, value), fmt)
+
+
+def narrow_randomly(value: F64Array, fmt: Format, random: Array, bits: int) -> Array:
+    """Away from zero where the discarded fraction, cut to `bits` bits, and the random bits sum up to 1 or more."""
+    _, exponent = np.frexp(value)
+    quantum = np.maximum(exponent - 1, fmt.low) - fmt.mantissa
+    scaled = np.ldexp(np.where(np.isfinite(value), np.abs(value), 0.0), -quantum)
+    whole = np.floor(scaled)
+    whole += np.floor((scaled - whole) * (1 << bits)) + random >= 1 << bits
+    rounded = np.copysign(np.ldexp(whole, quantum), value)
+    rounded = np.where(np.abs(rounded) > fmt.largest, np.copysign(np.inf, value), rounded)
+    return encode(np.where(np.isfinite(value), rounded, value), fmt)
 
 
 def two_sum(a: F64Array, b: F64Array) -> tuple[F64Array, F64Array]:

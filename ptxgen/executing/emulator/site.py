@@ -32,6 +32,7 @@ from ptxgen.executing.emulator.values import (
     is_signed,
     number_dtype,
     storage,
+    wide_words,
 )
 from ptxgen.ptx.tree import Address, Immediate, Instruction, Name, Negated, Operand, Vector
 
@@ -131,10 +132,12 @@ class Site:
     def _packed(self, vector: Vector, type_name: str) -> Getter:
         """`{a, b}` as one word, the first element lowest."""
         width = BITS[type_name] // len(vector.elements)
-        if width not in UNSIGNED:
+        if width not in UNSIGNED or (width < 64 and type_name == "b128"):
             raise self.unsupported(f"{len(vector.elements)} elements do not fill a .{type_name}")
         parts = [self.bits(element, f"b{width}") for element in vector.elements]
         dtype = storage(type_name)
+        if type_name == "b128":
+            return lambda m, lanes: wide_words(parts[0](m, lanes), parts[1](m, lanes))
 
         def get(m: Machine, lanes: Lanes) -> Array:
             word = parts[0](m, lanes).astype(dtype)
@@ -221,10 +224,16 @@ class Site:
 
     def _unpack(self, vector: Vector, type_name: str) -> Putter:
         width = BITS[type_name] // len(vector.elements)
-        if width not in UNSIGNED:
+        if width not in UNSIGNED or (width < 64 and type_name == "b128"):
             raise self.unsupported(f"{len(vector.elements)} elements do not share a .{type_name}")
         parts = [self.put(element, f"b{width}") for element in vector.elements]
         dtype, narrow = storage(type_name), UNSIGNED[width]
+        if type_name == "b128":
+            def put_wide(m: Machine, lanes: Lanes, value: Array) -> None:
+                for part, field in zip(parts, ("low", "high"), strict=True):
+                    part(m, lanes, value[field].copy())
+
+            return put_wide
 
         def put(m: Machine, lanes: Lanes, value: Array) -> None:
             words = value.view(dtype)

@@ -21,6 +21,7 @@ F64Array: TypeAlias = Any
 
 UNSIGNED: dict[int, np.dtype[np.generic]] = {
     8: np.dtype(np.uint8), 16: np.dtype(np.uint16), 32: np.dtype(np.uint32), 64: np.dtype(np.uint64),
+    128: np.dtype([("low", np.uint64), ("high", np.uint64)]),
 }
 SIGNED: dict[int, np.dtype[np.generic]] = {
     8: np.dtype(np.int8), 16: np.dtype(np.int16), 32: np.dtype(np.int32), 64: np.dtype(np.int64),
@@ -29,11 +30,14 @@ SIGNED: dict[int, np.dtype[np.generic]] = {
 #: Width in bits of every type the emulator knows; packed types are whole registers.
 BITS: dict[str, int] = {
     "pred": 1,
-    "b8": 8, "b16": 16, "b32": 32, "b64": 64,
+    "b8": 8, "b16": 16, "b32": 32, "b64": 64, "b128": 128,
     "u8": 8, "u16": 16, "u32": 32, "u64": 64,
     "s8": 8, "s16": 16, "s32": 32, "s64": 64,
     "f16": 16, "bf16": 16, "f32": 32, "f64": 64, "tf32": 32,
-    "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32,
+    "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "f32x2": 64, "u8x4": 32, "s8x4": 32,
+    "e4m3": 8, "e5m2": 8, "ue8m0": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m3x2": 16, "e3m2x2": 16, "e2m1x2": 8,
+    "b1": 1, "u2": 2, "s2": 2, "b4": 4, "u4": 4, "s4": 4, "e2m1": 4, "e2m3": 6, "e3m2": 6, "ue4m3": 8,
+    "ue8m0x2": 16, "s2f6x2": 16, "e4m3x4": 32, "e5m2x4": 32, "e2m3x4": 32, "e3m2x4": 32, "e2m1x4": 16,
 }
 
 
@@ -42,7 +46,10 @@ def is_signed(type_name: str) -> bool:
 
 
 def is_float(type_name: str) -> bool:
-    return type_name in {"f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "tf32"}
+    return type_name in _FLOATS
+
+
+_FLOATS = frozenset({"f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "f32x2", "tf32"})
 
 
 def storage(type_name: str) -> np.dtype[np.generic]:
@@ -102,9 +109,27 @@ def immediate_bits(constant: Immediate, type_name: str) -> int:
     return int(constant.value) & (1 << bits) - 1
 
 
-def halves(words: Array) -> Array:
-    """The 16-bit halves of 32-bit words, low first: uint16[2n] of uint32[n]."""
-    return np.ascontiguousarray(words).view(np.uint16)
+def wide_words(low: Array, high: Array) -> Array:
+    """128-bit words of two arrays of 64-bit ones."""
+    low, high = np.broadcast_arrays(low, high)
+    words = np.empty(low.shape, UNSIGNED[128])
+    words["low"], words["high"] = low, high
+    return words
+
+
+def is_packed(type_name: str) -> bool:
+    """Several numbers in one register: f16x2, f32x2, u8x4, …"""
+    return type_name.endswith(("x2", "x4"))
+
+
+def part_dtype(type_name: str) -> np.dtype[np.generic]:
+    """The unsigned dtype of one number of a packed type."""
+    return UNSIGNED[BITS[type_name] // int(type_name[-1])]
+
+
+def parts(words: Array, type_name: str) -> Array:
+    """The numbers of packed words, low first: two (or four) times as many."""
+    return np.ascontiguousarray(words).view(part_dtype(type_name))
 
 
 def scalar_bits(value: int | float, type_name: str) -> int:
