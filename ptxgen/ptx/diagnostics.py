@@ -10,6 +10,9 @@ from ptxgen.ptx.tree import Span
 
 Severity = Literal["error", "warning", "note"]
 
+#: After so many syntax faults the rest of a text is not read: it is probably no PTX.
+MOST_FAULTS = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_right
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
@@ -12,14 +14,15 @@ from lark import Lark, UnexpectedInput
 from ptxgen.data import data_folder
 from ptxgen.ptx.building import Builder
 from ptxgen.ptx.diagnostics import Diagnostic, PtxSyntaxError
-from ptxgen.ptx.recovering import describe, parse_on
-from ptxgen.ptx.tree import Module, Span, Statement
+from ptxgen.ptx.explaining import describe
+from ptxgen.ptx.recovering import parse_on
+from ptxgen.ptx.tree import Function, Lost, Module, Span, Statement
 
 #: Nothing nests deeper, and walking the tree by recursion stays safe.
 DEEPEST_NESTING = 100
 
 _PARSING = threading.Lock()
-_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
+_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
@@ -43,19 +46,50 @@ def parse(text: str, name: str = "<ptx>") -> Module:
 
 
 def parse_tolerant(text: str) -> tuple[Module, tuple[Diagnostic, ...]]:
-    """The module without the statements that do not parse, and what is wrong with those, in order."""
+    """As much of the module as parses, and every fault, in order.
+
+    What is in the tree and lies outside every piece of `Module.lost` stands as it was written, in its place: only
+    statements and declarations with faults are left out. Mended in passing, and noted as lost without names, are
+    missing semicolons and braces, and misspelt directives; constants and initial values that mean nothing have others
+    in their place. A function whose head was lost is in the tree under its name, without parameters, and the lost
+    piece holds all their names. So whoever examines the tree further
+      - says nothing of the lines of a lost piece,
+      - does not complain that a name in `Lost.names` (or one of a range with that prefix) is missing, unwritten,
+        without a body, or differs from its uses,
+      - does not follow the paths of a function that a lost piece names.
+    """
     early = _early_faults(text)
     if early is not None and early.code == "nested-too-deeply":
-        return Module("", (), None, (), Span(1, 1, 1, 1)), (early,)
+        return Module("", (), None, (), Span(1, 1, 1, 1), (_all_of(text),)), (early,)
     with _PARSING:
         lark, builder = _grammar()
         builder.faults = []
-        module, faults = parse_on(lark, text)
+        module, faults, lost = parse_on(lark, text, builder.faults.clear)
+        lost += [Lost(fault.span, frozenset(), "") for fault in builder.faults]
         faults += builder.faults
+    if lost:
+        module = replace(module, lost=_placed(module, lost))
     if early is not None:
         faults.append(early)
     faults.sort(key=lambda d: (d.span.line, d.span.column))
     return cast(Module, module), tuple(faults)
+
+
+def _all_of(text: str) -> Lost:
+    return Lost(Span(1, 1, text.count("\n") + 1, len(text) - text.rfind("\n")))
+
+
+def _placed(module: Module, lost: list[Lost]) -> tuple[Lost, ...]:
+    """The pieces in order, each that stands in a body with the name of its function."""
+    heads = [(f.span.line, f.span.column, f.name) for f in module.items if isinstance(f, Function)]
+    heads.sort()
+    placed = []
+    for piece in sorted(lost, key=lambda p: (p.span.line, p.span.column)):
+        if piece.function is not None:
+            before = bisect_right(heads, (piece.span.line, piece.span.column, chr(0x7F)))
+            piece = replace(piece, function=heads[before - 1][2] if before else None)
+        placed.append(piece)
+    return tuple(placed)
 
 
 def parse_statement_with_grammar(text: str) -> Statement:

@@ -1,172 +1,288 @@
-"""Going on after a syntax fault: what to say about it, where to start again."""
+"""Going on after a syntax fault: what is mended in passing, what is left out, where to start again.
+
+The first fault of a text has its braces put in order (`balancing`); from then on faults are single statements or
+declarations. Each is described once, and what cannot be kept is noted as lost.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
-from lark import Lark, Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Lark, Token, UnexpectedInput, UnexpectedToken
 from lark.parsers.lalr_analysis import Shift
 
-from ptxgen.ptx.diagnostics import Diagnostic
-from ptxgen.ptx.tree import Span
-
-#: After so many faults the rest of a text is not read: it is probably no PTX.
-MOST_FAULTS = 50
-
-_COMMENT_OR_CHAR = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|\"[^\"\n]*\"|[\s\S]")
-#: An instruction as far as its opcode, from the start of its line.
-_OPENING = re.compile(r"[ \t]*[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+")
-_LONGEST_OPENING = 200
-_SHOWN = {
-    "SEMI": "';'", "COMMA": "','", "LBRACE": "'{'", "RBRACE": "'}'", "LPAR": "'('", "RPAR": "')'",
-    "LSQB": "'['", "RSQB": "']'", "IDENT": "a name", "NAME": "a name", "INT": "an integer",
-    "TYPE": "a type such as .b32", "STRING": "a string", "OPCODE": "an instruction", "CALL": "call",
-    "NUMBER": "a version such as 8.0", "WORD": "a name", "COLON": "':'", "LESSTHAN": "'<'", "EQUAL": "'='",
-    "MORETHAN": "'>'",
-}
-#: What stands at the fault, after what stands before it, and what to do about it.
-_HINTS = (
-    (r"[0-9.][eE]?[0-9]*$", r"[fF](?![\w.])", "float constants take no suffix: write 1.0 or 0f3F800000"),
-    (r"\b0[fFdD]?$", r"[fFdD][0-9A-Fa-f]*", "0f takes exactly 8 hexadecimal digits, 0d exactly 16"),
-    (r"(?<![\w.])0[0-7]*$", r"[89]", "a leading 0 makes an integer octal"),
-    (r"[0-9]$", r"[uUlL]+(?!\w)", "the only suffix of an integer is a single U"),
-    (r"-\s*$", r"0[fFdD][0-9A-Fa-f]", "give the negative number's own bits: the sign is the highest one"),
-    (r"\[[^\]]*$", r"-", "a negative offset is written [name+-4]"),
-    (r"\[[^\]]*\+\s*$", r"[%$A-Za-z_]",
-     "an address is one register or variable and a constant; add beforehand"),
-    (r"@[^;@]*$", r"@", "an instruction takes one guard; combine predicates with and.pred beforehand"),
-    (r"-\s*$", r"[%$A-Za-z_]", "there is no negated operand; use neg or sub"),
-    (r"", r"\.end", "no directive closes a module or a function; '}' closes a body"),
+from ptxgen.ptx.balancing import balance
+from ptxgen.ptx.diagnostics import MOST_FAULTS, Diagnostic
+from ptxgen.ptx.explaining import (
+    DIRECTIVES,
+    at_end,
+    code_end,
+    describe,
+    expected,
+    line_column,
+    missing_semicolon,
+    nearest_directive,
+    unfinished,
 )
+from ptxgen.ptx.tree import Lost, Span
+
+_PIECE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"[^\"\n]*\"|[{};\n]")
+#: An instruction as far as its opcode, from the start of its line.
+_OPENING = re.compile(r"[ \t]*(?:@!?[%$\w]+[ \t]+)?[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+")
+_LONGEST_OPENING = 200
+#: A line that begins a statement, or ends a body.
+_STATEMENT_LINE = re.compile(
+    r"[ \t]*(?:@[!%$\w]|\}|\{[ \t]*(?://[^\n]*)?(?:\n|\Z)|[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+\S"
+    r"|\.(?:reg|local|shared|param|global|const|loc|pragma|file|entry|func|visible)(?![A-Za-z0-9_$])"
+    r"|[%$_A-Za-z][A-Za-z0-9_$]*[ \t]*:(?!:)|(?:ret|exit|trap)[ \t]*;)"
+)
+#: A line that begins an item of the module.
+_ITEM_LINE = re.compile(
+    r"[ \t]*(?:\.(?:visible|extern|weak|common|entry|func|global|const|tex|alias|version|target|address_size|file"
+    r"|section)(?![A-Za-z0-9_$])|@@DWARF)"
+)
+_HEAD = re.compile(r"\.(?:entry|func)(?![A-Za-z0-9_$])")
+_NAME = re.compile(r"(?<![A-Za-z0-9_$%.])(?:[A-Za-z_][A-Za-z0-9_$]*|[%$][A-Za-z0-9_$]+)")
+_PUNCTUATION = re.compile(r"[\])(>,]")
+_WORD = re.compile(r"\.[A-Za-z_][A-Za-z0-9_]*")
+_NOT_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"[^\"\n]*\"")
 
 
-def parse_on(lark: Lark, text: str) -> tuple[Any, list[Diagnostic]]:
-    """What the grammar makes of `text`, going on after each fault; and the faults."""
-    faults: list[Diagnostic] = []
+def parse_on(lark: Lark, text: str, afresh: Callable[[], None]) -> tuple[Any, list[Diagnostic], list[Lost]]:
+    """What the grammar makes of `text`, going on after each fault; the faults; what was lost.
+
+    `afresh` is called when reading starts again from the beginning, which happens once at most.
+    """
     parser: Any = lark.parse_interactive(text, start="module")
-    inserted = -1
-    while True:
+    try:
+        return parser.resume_parse(), [], []
+    except UnexpectedInput as error:
+        first = error
+    mended = balance(text)
+    if not mended.faults:
+        return _Recovery(text, [], []).run(first)
+    afresh()
+    recovery = _Recovery(mended.text, list(mended.faults), [Lost(f.span, frozenset(), "") for f in mended.faults])
+    parser = lark.parse_interactive(mended.text, start="module")
+    try:
+        return parser.resume_parse(), recovery.faults, recovery.lost
+    except UnexpectedInput as error:
+        return recovery.run(error)
+
+
+class _Recovery:
+    """`lost` holds "" for the function of what stands in a body: which one it is, the tree says."""
+
+    def __init__(self, text: str, faults: list[Diagnostic], lost: list[Lost]) -> None:
+        self.text = text
+        self.faults = faults
+        self.lost = lost
+        #: Nothing is put in twice at one place, or reading would not move.
+        self.inserted = -1
+        self.parser: Any = None
+
+    def run(self, error: UnexpectedInput) -> tuple[Any, list[Diagnostic], list[Lost]]:
+        """Go on from the first fault to the end."""
+        while True:
+            self.parser = error.interactive_parser
+            if at_end(error) or len(self.faults) >= MOST_FAULTS:
+                return self._end(error)
+            self._mend(error)
+            try:
+                return self.parser.resume_parse(), self.faults, self.lost
+            except UnexpectedInput as following:
+                error = following
+
+    def _mend(self, error: UnexpectedInput) -> None:
+        """Put in what is missing, or leave out what is wrong."""
+        position = error.pos_in_stream or 0
+        if self._put_semicolon(error, position) or self._put_directive(error, position):
+            return
+        began = self._began(position)
+        line_start = self.text.rfind("\n", 0, position) + 1
+        swallowed = (
+            began < line_start and position - line_start <= _LONGEST_OPENING and line_start > self.inserted
+            and _OPENING.fullmatch(self.text, line_start, position)
+        )
+        if swallowed:
+            self._break_off(line_start, began)
+        else:
+            self.faults.append(describe(self.text, error))
+            self._restart(position, began)
+
+    def _end(self, error: UnexpectedInput) -> tuple[Any, list[Diagnostic], list[Lost]]:
+        """The text ends too early, or no more of it is read: close what is open."""
+        position = len(self.text) if at_end(error) else error.pos_in_stream or 0
+        began = self._began(position)
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(describe(self.text, error))
+        kind = self._unwind()
+        self._lose(began, len(self.text), "" if kind == "statement" else None)
+        if not at_end(error):
+            self._lose(position, len(self.text), None)
+        place = line_column(self.text, len(self.text))
+        if kind == "statement":
+            while self._feeds(Token("RBRACE", "}", len(self.text), *place, None, *place)):
+                pass
+        return self.parser.feed_token(Token("$END", "", len(self.text), *place)), self.faults, self.lost
+
+    # ------------------------------------------------------------ mending in passing
+
+    def _put_semicolon(self, error: UnexpectedInput, position: int) -> bool:
+        """Where one would do, and the line before ended without it."""
+        if not isinstance(error, UnexpectedToken) or "SEMI" not in error.expected or position <= self.inserted:
+            return False
+        first_on_line = not self.text[self.text.rfind("\n", 0, position) + 1 : position].strip()
+        if not first_on_line and error.token != "}":
+            return False
+        if _PUNCTUATION.match(self.text, position) and error.token != "}":
+            return False
+        if not self._feeds(Token("SEMI", ";", position, *line_column(self.text, position))):
+            return False
+        self.inserted = position
+        self._rewind(position)
+        fault = missing_semicolon(self.text, position)
+        self.faults.append(fault)
+        self.lost.append(Lost(fault.span, frozenset(), ""))
+        return True
+
+    def _put_directive(self, error: UnexpectedInput, position: int) -> bool:
+        """The right word for a misspelt directive."""
+        word = _WORD.match(self.text, position)
+        near = nearest_directive(word[0]) if word and word[0] not in DIRECTIVES else ""
+        if not word or not near or position <= self.inserted or DIRECTIVES[near] not in expected(error):
+            return False
+        line, column = line_column(self.text, position)
+        token = Token(DIRECTIVES[near], near, position, line, column, line, column + len(word[0]), word.end())
+        if not self._feeds(token):
+            return False
+        self.inserted = position
+        self._rewind(word.end())
+        self.faults.append(describe(self.text, error))
+        self.lost.append(Lost(self.faults[-1].span, frozenset(), ""))
+        return True
+
+    def _break_off(self, line_start: int, began: int) -> None:
+        """The statement before took the opcode of this line for an operand."""
+        before = self.text[code_end(self.text, line_start) - 1 : line_start]
+        misses = before[:1] not in tuple("{:,(|[+")
+        explain = missing_semicolon if misses else unfinished
+        self.faults.append(explain(self.text, line_start))
+        self._unwind()
+        self._lose(began, line_start, "")
+        self.inserted = line_start
+        self._rewind(line_start)
+
+    # ------------------------------------------------------------ leaving out
+
+    def _restart(self, position: int, began: int) -> None:
+        """Leave out the faulty statement or item, and go on behind it."""
+        inside = self.text[began:position]
+        kind = self._unwind()
+        if kind == "statement":
+            at = self._statement_end(position, began)
+            self._lose(began, at, "")
+        else:
+            at, opens_body = self._item_end(position, inside)
+            self._lose(began, at, None)
+            if opens_body:
+                self._put_head(self.text[began:at], at)
+        self._rewind(at)
+
+    def _statement_end(self, position: int, began: int) -> int:
+        """Behind its semicolon, or where the next line begins another, or a brace closes the body."""
+        text = self.text
+        code = _NOT_CODE.sub("", text[began:position])
+        lists = max(0, code.count("{") - code.count("}"))
+        if text.startswith("}", position) and lists == 0:
+            return position + 1
+        if text.startswith(("\"", "/*"), position):
+            end = text.find("\n", position)
+            return end + 1 if end >= 0 else len(text)
+        for piece in _PIECE.finditer(text, position):
+            word = piece[0]
+            if word == ";":
+                return piece.end()
+            if word == "{":
+                lists += 1
+            elif word == "}":
+                if lists == 0:
+                    return piece.start()
+                lists -= 1
+            elif word == "\n" and _STATEMENT_LINE.match(text, piece.end()):
+                return piece.end()
+        return len(text)
+
+    def _item_end(self, position: int, inside: str) -> tuple[int, bool]:
+        """Behind its semicolon or last brace, or where the next line begins another; or where a function's body
+        begins, and then True."""
+        text = self.text
+        depth = 0
+        for piece in _PIECE.finditer(text, position):
+            word = piece[0]
+            if word == "{":
+                head = _NOT_CODE.sub("", inside + text[position : piece.start()])
+                if depth == 0 and "=" not in head and (_HEAD.search(head) or ")" in head):
+                    return piece.start(), True
+                depth += 1
+            elif word == "}":
+                depth -= 1
+                if depth <= 0:
+                    return piece.end(), False
+            elif (word == ";" and depth <= 0) or (word == "\n" and _ITEM_LINE.match(text, piece.end())):
+                return piece.end(), False
+        return len(text), False
+
+    def _put_head(self, head: str, position: int) -> None:
+        """A head in place of the one that was lost, so that the body can be read."""
+        plain = re.sub(r"\([^()]*\)?", " ", _NOT_CODE.sub("", head))
+        names = _NAME.findall(plain)
+        place = line_column(self.text, position)
+        kind = "DOT_FUNC" if ".func" in head else "DOT_ENTRY"
+        self._feeds(Token(kind, ".func" if kind == "DOT_FUNC" else ".entry", position, *place, *place))
+        self._feeds(Token("IDENT", names[0] if names else "", position, *place, *place))
+
+    # ------------------------------------------------------------ the state of the parser
+
+    def _began(self, position: int) -> int:
+        """Where the statement or item that was begun starts."""
+        state = self.parser.parser_state
+        depth = len(state.state_stack)
+        while not _starts(self.parser, state.state_stack[depth - 1]):
+            depth -= 1
+        for value in state.value_stack[depth - 1 :]:
+            start = _start_of(value, self.text)
+            if start is not None:
+                return min(start, position)
+        return position
+
+    def _unwind(self) -> str:
+        """Drop what was begun, down to where a statement or an item may begin; which of them."""
+        state = self.parser.parser_state
+        while not (kind := _starts(self.parser, state.state_stack[-1])):
+            state.state_stack.pop()
+            state.value_stack.pop()
+        return kind
+
+    def _rewind(self, position: int) -> None:
+        counter = self.parser.lexer_thread.state.line_ctr
+        counter.char_pos = position
+        counter.line, counter.column = line_column(self.text, position)
+        counter.line_start_pos = self.text.rfind("\n", 0, position) + 1
+
+    def _feeds(self, token: Token) -> bool:
+        """Feed a token that is not in the text; False when it cannot stand here after all."""
         try:
-            return parser.resume_parse(), faults
-        except UnexpectedInput as error:
-            parser = error.interactive_parser
-            faults.append(describe(text, error))
-            if len(faults) >= MOST_FAULTS:
-                return _close(parser, text), faults
-            if _at_end(error):
-                return _close(parser, text), faults
-            position = error.pos_in_stream or 0
-            if _misses_semicolon(text, error) and position > inserted:
-                inserted = position
-                _rewind(parser, text, position)
-                if _feeds(parser, Token("SEMI", ";", position, *_line_column(text, position))):
-                    continue
-            swallowed = _swallowed(text, error)
-            if swallowed is not None and swallowed > inserted and _unwind(parser) == "statement":
-                inserted = swallowed
-                _rewind(parser, text, swallowed)
-                continue
-            _restart(parser, text, position)
+            self.parser.feed_token(token)
+        except UnexpectedInput:
+            return False
+        return True
 
-
-def describe(text: str, error: UnexpectedInput) -> Diagnostic:
-    """The fault in words."""
-    position = error.pos_in_stream if error.pos_in_stream is not None else len(text)
-    if _at_end(error):
-        position = len(text.rstrip())
-        line, column = _line_column(text, max(0, position - 1))
-        span = Span(line, column, line, column + 1)
-        if text.rfind("/*") > text.rfind("*/"):
-            line, column = _line_column(text, text.rfind("/*"))
-            return Diagnostic(Span(line, column, line, column + 2), "error", "unclosed-comment",
-                              "this comment is never closed", "close it with */")
-        if not text.strip():
-            return Diagnostic(span, "error", "unexpected-end", "there is nothing here")
-        inside = "a body: '}' is missing" if "AT" in _expected(error) else "a statement or declaration"
-        return Diagnostic(span, "error", "unexpected-end", f"the file ends inside {inside}")
-    swallowed = _swallowed(text, error)
-    if swallowed is not None or _misses_semicolon(text, error):
-        end = len(_code_before(text, position if swallowed is None else swallowed).rstrip())
-        line, column = _line_column(text, max(0, end - 1))
-        return Diagnostic(Span(line, column + 1, line, column + 2), "error", "missing-semicolon",
-                          "';' is missing after this")
-    line, column = _line_column(text, position)
-    width = len(error.token) if isinstance(error, UnexpectedToken) else 1
-    if isinstance(error, UnexpectedToken) and "\n" in error.token:
-        width = error.token.index("\n")
-    shown = text[position : position + max(1, width)]
-    if text.startswith("/*", position):
-        return Diagnostic(Span(line, column, line, column + 2), "error", "unclosed-comment",
-                          "this comment is never closed", "close it with */")
-    expected = sorted({_SHOWN[t] for t in _expected(error) if t in _SHOWN})
-    hint = _hint(text, position)
-    if not hint and 0 < len(expected) <= 5 and "AT" not in _expected(error):
-        hint = f"expected {' or '.join(expected)}"
-    spelled = shown if shown.isprintable() else repr(shown)[1:-1]
-    return Diagnostic(
-        Span(line, column, line, column + max(1, len(shown))), "error", "syntax",
-        f"unexpected '{spelled[:60]}'", hint,
-    )
-
-
-def _hint(text: str, position: int) -> str:
-    before = text[max(0, position - 200) : position]
-    before = before[before.rfind("\n") + 1 :]
-    after = text[position : position + 40]
-    for left, right, hint in _HINTS:
-        if re.match(right, after) and re.search(left, before):
-            return hint
-    return ""
-
-
-def _expected(error: UnexpectedInput) -> set[str]:
-    if isinstance(error, UnexpectedToken):
-        return set(error.expected)
-    if isinstance(error, UnexpectedCharacters):
-        return set(error.allowed or ())
-    return set()
-
-
-def _at_end(error: UnexpectedInput) -> bool:
-    return isinstance(error, UnexpectedToken) and error.token.type == "$END"
-
-
-def _code_before(text: str, position: int) -> str:
-    """The text before `position` with a comment that ends there, and blanks, taken away."""
-    start = max(0, *(text.rfind(mark, 0, position) for mark in (";", "{", "\n\n")))
-    piece = re.sub(r"//[^\n]*|/\*[\s\S]*?\*/", lambda m: " " * len(m[0]), text[start:position])
-    return text[:start] + piece
-
-
-def _misses_semicolon(text: str, error: UnexpectedInput) -> bool:
-    """A semicolon would do here, and the line before ended without one."""
-    if not isinstance(error, UnexpectedToken) or "SEMI" not in error.expected:
-        return False
-    position = error.pos_in_stream or 0
-    first_on_line = not text[text.rfind("\n", 0, position) + 1 : position].strip()
-    return first_on_line or bool(error.token == "}")
-
-
-def _swallowed(text: str, error: UnexpectedInput) -> int | None:
-    """Where this line's instruction begins, when the unfinished one before took its opcode for an operand."""
-    position = error.pos_in_stream or 0
-    start = text.rfind("\n", 0, position) + 1
-    if _at_end(error) or position - start > _LONGEST_OPENING or not _OPENING.fullmatch(text[start:position]):
-        return None
-    before = _code_before(text, start).rstrip()
-    return None if not before or before[-1] in ";{}:,(|[+" else start
-
-
-def _line_column(text: str, position: int) -> tuple[int, int]:
-    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
-
-
-def _rewind(parser: Any, text: str, position: int) -> None:
-    counter = parser.lexer_thread.state.line_ctr
-    counter.char_pos = position
-    counter.line, counter.column = _line_column(text, position)
-    counter.line_start_pos = text.rfind("\n", 0, position) + 1
+    def _lose(self, start: int, end: int, function: str | None) -> None:
+        names = frozenset(_NAME.findall(_NOT_CODE.sub(" ", self.text[start:end])))
+        self.lost.append(Lost(Span(*line_column(self.text, start), *line_column(self.text, end)), names, function))
 
 
 def _starts(parser: Any, state: Any) -> str:
@@ -178,53 +294,22 @@ def _starts(parser: Any, state: Any) -> str:
     return ""
 
 
-def _unwind(parser: Any) -> str:
-    """Drop what was begun, down to where a statement or an item may begin; which of them."""
-    state = parser.parser_state
-    while not (kind := _starts(parser, state.state_stack[-1])):
-        state.state_stack.pop()
-        state.value_stack.pop()
-    return kind
+def _start_of(value: Any, text: str) -> int | None:
+    """Where a value on the parser's stack starts, if it says."""
+    if isinstance(value, Token):
+        return value.start_pos
+    span = getattr(value, "span", None)
+    if isinstance(span, Span) and span.line:
+        return _offset(text, span)
+    for child in getattr(value, "children", value if isinstance(value, list | tuple) else ()):
+        start = _start_of(child, text)
+        if start is not None:
+            return start
+    return None
 
 
-def _restart(parser: Any, text: str, position: int) -> None:
-    """Skip the faulty statement (to its semicolon, its line's end or a closing brace) or item."""
-    kind = _unwind(parser)
-    depth = 0
-    at = position
-    while at < len(text):
-        match = _COMMENT_OR_CHAR.match(text, at)
-        piece = match[0] if match else text[at]
-        if kind == "statement" and piece == "}":
-            # A brace that was the fault itself must be passed over, or nothing would move.
-            at += at == position
-            break
-        if kind == "statement" and piece in ("\n", ";"):
-            at += 1
-            break
-        if kind == "item":
-            depth += (piece == "{") - (piece == "}")
-            if depth <= 0 and piece in (";", "}"):
-                at += 1
-                break
-        at += len(piece)
-    _rewind(parser, text, max(at, position + 1) if at < len(text) else len(text))
-
-
-def _feeds(parser: Any, token: Token) -> bool:
-    """Feed a token that is not in the text; False when it cannot stand here after all."""
-    try:
-        parser.feed_token(token)
-    except UnexpectedInput:
-        return False
-    return True
-
-
-def _close(parser: Any, text: str) -> Any:
-    """End the module here, closing open bodies."""
-    position = len(text)
-    place = _line_column(text, position)
-    if _unwind(parser) == "statement":
-        while _feeds(parser, Token("RBRACE", "}", position, *place, None, *place)):
-            pass
-    return parser.feed_token(Token("$END", "", position, *place))
+def _offset(text: str, span: Span) -> int:
+    at = 0
+    for _ in range(span.line - 1):
+        at = text.find("\n", at) + 1
+    return at + span.column - 1

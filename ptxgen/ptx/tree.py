@@ -179,14 +179,29 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """A piece of the text that is missing from the tree, or stands in it changed, because it does not parse.
+
+    `names` are all names in it: registers (`%r` for `%r<4>`), variables, labels, functions. What is said of
+    them elsewhere may be wrong: each may be declared, written, defined or branched to here. `function` is the
+    function in whose body it stands; a head that was lost, and what stands between functions, has None.
+    """
+
+    span: Span
+    names: frozenset[str] = frozenset()
+    function: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
-    """A whole file."""
+    """A whole file. `lost` is empty unless it was read by `parse_tolerant` and has faults."""
 
     version: str                                # "8.0"
     target: tuple[str, ...]                     # ("sm_80",) or ("sm_80", "debug")
     address_size: int | None
     items: tuple[Function | Variable | Directive, ...]
     span: Span = field(default=NOWHERE, compare=False)
+    lost: tuple[Lost, ...] = field(default=(), compare=False)
 
     def entries(self) -> tuple[Function, ...]:
         return tuple(i for i in self.items if isinstance(i, Function) and i.kind == "entry")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxgen.ptx import Diagnostic, PtxSyntaxError, draw, parse, parse_tolerant, print_module
+from ptxgen.ptx.diagnostics import MOST_FAULTS
 from ptxgen.ptx.parsing import DEEPEST_NESTING
-from ptxgen.ptx.recovering import MOST_FAULTS
 from ptxgen.ptx.tree import Instruction
 
 _HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 a)\n{\n"
@@ -64,12 +64,14 @@ def test_a_faulty_function_does_not_hide_the_next() -> None:
     text = f"{_HEAD}mov.u32 ,;\nret;\n}}\n.entry two(.param u64 b)\n{{ ret; }}\n.entry three() {{ ret; }}\n"
     module, found = parse_tolerant(text)
     assert [d.span.line for d in found] == [6, 9]
-    assert [f.name for f in module.entries()] == ["k", "three"]
+    assert [f.name for f in module.entries()] == ["k", "two", "three"]
+    assert module.lost[1].function is None
+    assert {"two", "b"} <= module.lost[1].names
 
 
 def test_an_unfinished_file_keeps_what_it_has() -> None:
     module, found = parse_tolerant(f"{_HEAD}ret;\n{{ bar.sync 0;\n")
-    assert [d.code for d in found] == ["unexpected-end"]
+    assert [d.code for d in found] == ["missing-brace", "missing-brace"]
     assert [f.name for f in module.entries()] == ["k"]
     assert len(module.entries()[0].body or ()) == 2
 
