@@ -1,0 +1,76 @@
+"""Records what an executor gives for every vector, and reads such records back."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.vectors.kernels import Vector
+
+Bytes = npt.NDArray[np.uint8]
+_INDEX = "index.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Outputs of the vectors of one instruction: bytes [rows, out_bytes] by the vector's name."""
+
+    made_on: str                                     # device and driver
+    inputs: Mapping[str, str]                        # hash of kernel and columns, by name
+    outputs: Mapping[str, Bytes]
+
+
+def fingerprint(vector: Vector) -> str:
+    """Of the kernel's text and the words it reads: a record is of no use for another kernel."""
+    digest = hashlib.sha256(vector.ptx.encode())
+    for words in vector.columns:
+        digest.update(words.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def write_record(folder: Path, name: str, made_on: str, found: Sequence[tuple[Vector, Bytes]]) -> Path:
+    """`NAME.zip`: an index and one array a vector, compressed with LZMA; the same bytes for the same record."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.zip"
+    index = {"made_on": made_on, "vectors": [[vector.name, fingerprint(vector)] for vector, _ in found]}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(_entry(_INDEX), json.dumps(index, indent=0), zipfile.ZIP_LZMA)
+        for number, (_, output) in enumerate(found):
+            buffer = io.BytesIO()
+            # Column by column: bytes of one kind side by side compress better.
+            np.save(buffer, np.asfortranarray(output), allow_pickle=False)
+            archive.writestr(_entry(f"{number}.npy"), buffer.getvalue(), zipfile.ZIP_LZMA)
+    return path
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    return zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0))
+
+
+def read_record(path: Path) -> Record:
+    """Raises ValueError for what is no record."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            index = json.loads(archive.read(_INDEX))
+            named = index["vectors"]
+            outputs = {
+                name: np.load(io.BytesIO(archive.read(f"{number}.npy")), allow_pickle=False)
+                for number, (name, _) in enumerate(named)
+            }
+            return Record(index["made_on"], dict(named), outputs)
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path.name} is no record of vectors: {error}") from None
+
+
+def records(folder: Path) -> Iterator[tuple[str, Record]]:
+    """Instruction and record, by name."""
+    for path in sorted(folder.glob("*.zip")):
+        yield path.stem, read_record(path)
