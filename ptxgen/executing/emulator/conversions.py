@@ -106,7 +106,8 @@ def _sources(site: Site, source: str) -> list[Getter]:
         return [site.bits(operand, source) for operand in site.operands[1:3]]
     word, dtype = site.bits(written, source), FORMATS[source].word
     return [
-        lambda m, lanes: (word(m, lanes) >> np.uint32(16)).astype(dtype), lambda m, lanes: word(m, lanes).astype(dtype),
+        lambda m, lanes: (word(m, lanes) >> np.uint32(16)).astype(dtype),
+        lambda m, lanes: word(m, lanes).astype(dtype),
     ]
 
 

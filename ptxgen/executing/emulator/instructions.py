@@ -9,7 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ptxgen.executing.emulator import arithmetic, atomics, conversions, data, logic, special, together, video
+from ptxgen.executing.emulator import (
+    arithmetic,
+    atomics,
+    conversions,
+    data,
+    logic,
+    matrix_memory,
+    matrix_steps,
+    special,
+    together,
+    video,
+)
 from ptxgen.executing.emulator.program import Run, Step
 from ptxgen.executing.emulator.scope import RegisterSymbol, Scope, Unsupported, VariableSymbol
 from ptxgen.executing.emulator.site import Site
@@ -59,8 +70,10 @@ DECODERS: dict[str, Decoder] = {
     "shfl": together.shuffle, "vote": together.vote, "match": together.match, "redux": together.reduce,
     "elect": together.elect, "activemask": together.active_mask, "bar": together.barrier,
     "barrier": together.barrier, "membar": together.fence, "fence": together.fence,
+    "mma": matrix_steps.multiply, "wmma": matrix_memory.whole, "ldmatrix": matrix_memory.load,
+    "stmatrix": matrix_memory.store, "movmatrix": matrix_memory.move,
     "trap": together.trap, "brkpt": together.trap,
-    **{name: video.scalar for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset")},
+    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"), video.scalar),
     "vmad": video.multiply_add,
     **{
         f"{stem}{number}": video.simd

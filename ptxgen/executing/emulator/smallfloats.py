@@ -1,8 +1,8 @@
 """Floats of 4, 6 and 8 bits and power-of-two scales: words to float64 and back.
 
 All finite values of these formats are exact in float64. Conversions into them saturate, as `.satfinite`, which PTX
-demands there, says: values beyond the largest become the largest, NaN the format's NaN, or the largest positive number
-where it has none.
+demands there, says: values beyond the largest become the largest, NaN the format's NaN, or the largest positive
+number where it has none.
 """
 
 from __future__ import annotations
@@ -88,10 +88,8 @@ def encode(value: F64Array, name: str, *, random: Array | None = None, relu: boo
         whole += np.floor((scaled - whole) * 65536.0) + (random & 0xFFFF) >= 65536.0
     word = _word_of(np.ldexp(whole, quantum), fmt)
     negative = np.signbit(value)
-    if relu:
-        word = np.where(negative, 0, word)
-    else:
-        word = word | np.where(negative, 1 << fmt.bits - 1, 0)
+    sign = 0 if relu else 1 << fmt.bits - 1
+    word = np.where(negative, 0 if relu else word | sign, word)
     return np.where(nan, fmt.largest if fmt.nan is None else fmt.nan, word).astype(np.uint8)
 
 

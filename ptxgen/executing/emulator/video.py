@@ -1,7 +1,7 @@
 """Decoding of the video instructions: scalars with selectors, and SIMD over halves and bytes.
 
-Everything is computed in int64. A selector is part of the operand as written: `%r2.h1` of a scalar instruction, `%r2.b3210`
-of a SIMD one, whose sources are numbered through both operands (PTX ISA, Video Instructions).
+Everything is computed in int64. A selector is part of the operand as written: `%r2.h1` of a scalar instruction,
+`%r2.b3210` of a SIMD one, whose sources are numbered through both operands (PTX ISA, Video Instructions).
 """
 
 from __future__ import annotations

@@ -1,0 +1,135 @@
+"""Which element of a matrix each lane of a warp holds in which register, for mma and wmma.
+
+A layout is a pair of index arrays (row, column), each of shape (32, registers, elements a register), elements of a
+register lowest bits first. Source: PTX ISA, matrix fragments for mma; the layouts of wmma are left open there and
+ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ptxgen.executing.emulator.values import Array
+
+Index: TypeAlias = Any
+_LANE = np.arange(32)[:, None, None]
+_GROUP, _THREAD = _LANE >> 2, _LANE & 3
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Rows and columns of the matrix, and where each element of a fragment belongs."""
+
+    rows: int
+    columns: int
+    row: Index
+    column: Index
+
+    @property
+    def registers(self) -> int:
+        return int(self.row.shape[1])
+
+
+def _places(registers: int, elements: int) -> tuple[Index, Index]:
+    return np.arange(registers)[None, :, None], np.arange(elements)[None, None, :]
+
+
+def _layout(rows: int, columns: int, row: Index, column: Index, registers: int, elements: int) -> Layout:
+    shape = (32, registers, elements)
+    return Layout(rows, columns, np.broadcast_to(row, shape), np.broadcast_to(column, shape))
+
+
+@cache
+def left(rows: int, columns: int, elements: int) -> Layout:
+    """A of mma: rows are 8 or 16, `elements` a register. Registers alternate between the halves of 16 rows."""
+    registers = rows * columns // (32 * elements)
+    r, e = _places(registers, elements)
+    halves = rows // 8
+    column = r // halves * 4 * elements + _THREAD * elements + e
+    return _layout(rows, columns, _GROUP + 8 * (r % halves), column, registers, elements)
+
+
+@cache
+def right(rows: int, elements: int) -> Layout:
+    """B of mma, eight columns wide."""
+    registers = rows * 8 // (32 * elements)
+    r, e = _places(registers, elements)
+    return _layout(rows, 8, r * 4 * elements + _THREAD * elements + e, _GROUP, registers, elements)
+
+
+@cache
+def accumulator(rows: int, elements: int) -> Layout:
+    """C and D of mma, eight columns wide: pairs of neighbours, then the pair eight rows below."""
+    registers = rows * 8 // (32 * elements)
+    r, e = _places(registers, elements)
+    number = r * elements + e
+    return _layout(rows, 8, _GROUP + 8 * (number >> 1), 2 * _THREAD + (number & 1), registers, elements)
+
+
+@cache
+def quarter_left(order: str) -> Layout:
+    """A of mma.m8n8k4 over f16: four products at once, each by two groups of four lanes."""
+    r, e = _places(2, 2)
+    number, high = r * 2 + e, np.where(_LANE < 16, 0, 4)
+    row, column = (_LANE % 4 + high, number) if order == "row" else (number + high, _LANE % 4)
+    return _layout(8, 4, row, column, 2, 2)
+
+
+@cache
+def quarter_right(order: str) -> Layout:
+    """B of mma.m8n8k4 over f16."""
+    r, e = _places(2, 2)
+    number, high = r * 2 + e, np.where(_LANE < 16, 0, 4)
+    row, column = (_LANE % 4, number + high) if order == "row" else (number, _LANE % 4 + high)
+    return _layout(4, 8, row, column, 2, 2)
+
+
+@cache
+def quarter_accumulator(elements: int) -> Layout:
+    """C and D of mma.m8n8k4 over f16: f16 in pairs, or f32."""
+    r, e = _places(8 // elements, elements)
+    number, high = r * elements + e, np.where(_LANE < 16, 0, 4)
+    if elements == 2:
+        return _layout(8, 8, _LANE % 4 + high, number, 4, 2)
+    row = (_LANE & 1) + (number & 2) + high
+    return _layout(8, 8, row, (number & 4) + (_LANE & 2) + (number & 1), 8, 1)
+
+
+@cache
+def whole(rows: int, columns: int, registers: int, elements: int) -> Layout:
+    """A fragment of wmma: elements in the order of the rows, from the start again where there is room for copies."""
+    r, e = _places(registers, elements)
+    number = (_LANE * registers * elements + r * elements + e) % (rows * columns)
+    return _layout(rows, columns, number // columns, number % columns, registers, elements)
+
+
+def unpack(words: Array, bits: int, elements: int) -> Array:
+    """(…, registers, elements) unsigned elements of (…, registers) words."""
+    if elements == 1:
+        return words[..., None]
+    shifts = (np.arange(elements) * bits).astype(words.dtype)
+    return words[..., None] >> shifts & words.dtype.type((1 << bits) - 1)
+
+
+def pack(elements: Array, bits: int, dtype: Any) -> Array:
+    """(…, registers) words of (…, registers, elements) unsigned elements."""
+    words = np.zeros(elements.shape[:-1], dtype)
+    for number in range(elements.shape[-1]):
+        words |= elements[..., number].astype(dtype) << dtype.type(number * bits)
+    return words
+
+
+def gather(elements: Array, layout: Layout) -> Array:
+    """(warps, rows, columns) matrices of (warps, 32, registers, elements) fragments."""
+    matrix = np.zeros((elements.shape[0], layout.rows, layout.columns), elements.dtype)
+    matrix[:, layout.row, layout.column] = elements
+    return matrix
+
+
+def scatter(matrix: Array, layout: Layout) -> Array:
+    """(warps, 32, registers, elements) fragments of (warps, rows, columns) matrices."""
+    return matrix[:, layout.row, layout.column]

@@ -1,0 +1,99 @@
+"""Products of small matrices, as mma and wmma form them.
+
+Integer products are exact. Of floats the manual leaves order and rounding open: here the products are exact, summed
+up in float64 in the order of k after the third matrix, and rounded to nearest once. f64 is a chain of fused
+multiply-adds in the order of k, in the direction that the opcode names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptxgen.executing.emulator import rounding, smallfloats
+from ptxgen.executing.emulator.rounding import FORMATS
+from ptxgen.executing.emulator.values import BITS, Array
+
+
+def numbers(elements: Array, type_name: str, *, central: bool = False) -> Array:
+    """float64 (or int64) values of unsigned elements. `central`: four bits lie in the middle of eight."""
+    if type_name in smallfloats.SMALL:
+        return smallfloats.decode(elements >> 2 if central and type_name == "e2m1" else elements, type_name)
+    if type_name == "tf32":
+        return rounding.widen((elements & np.uint32(0xFFFFE000)).astype(np.uint32), FORMATS["f32"])
+    if type_name in FORMATS:
+        fmt = FORMATS[type_name]
+        return rounding.widen(elements.astype(fmt.word), fmt)
+    value = elements.astype(np.int64)
+    if type_name.startswith("s"):
+        top = 1 << BITS[type_name] - 1
+        value = ((value & 2 * top - 1) ^ top) - top
+    return value
+
+
+def element_bits(type_name: str, *, container: bool = False) -> int:
+    """Bits that one element takes of its register; in a container every small float takes eight."""
+    return 8 if container and type_name in smallfloats.SMALL else BITS[type_name]
+
+
+def multiply(a: Array, b: Array, c: Array) -> Array:
+    """a @ b + c over (warps, rows, columns) of float64 or int64, in the order of k."""
+    total = c.astype(a.dtype)
+    for k in range(a.shape[2]):
+        total = total + a[:, :, k, None] * b[:, None, k, :]
+    return total
+
+
+def multiply_doubles(a: Array, b: Array, c: Array, mode: str) -> Array:
+    """The same over words of f64, one fused multiply-add after the other."""
+    total = np.ascontiguousarray(c)
+    shape = total.shape
+    for k in range(a.shape[2]):
+        left = np.broadcast_to(a[:, :, k, None], shape).reshape(-1)
+        right = np.broadcast_to(b[:, None, k, :], shape).reshape(-1)
+        total = rounding.fma(left, right, total.reshape(-1), FORMATS["f64"], mode).reshape(shape)
+    return total
+
+
+def multiply_bits(a: Array, b: Array, c: Array, operation: str) -> Array:
+    """Set bits of `a and b` or `a xor b`, row by column, added to `c`; int64 matrices of bits."""
+    both = np.matmul(a, b)
+    if operation == "and":
+        return both + c
+    return a.sum(axis=2)[:, :, None] + b.sum(axis=1)[:, None, :] - 2 * both + c
+
+
+def result(total: Array, type_name: str, *, saturate: bool) -> Array:
+    """Words of the sums in the result's type."""
+    if type_name == "s32":
+        if saturate:
+            total = np.clip(total, -(2**31), 2**31 - 1)
+        return total.astype(np.uint32)
+    return rounding.narrow(total, FORMATS[type_name], "rn")
+
+
+def expand(packed: Array, metadata: Array, type_name: str, selector: int) -> Array:
+    """The sparse matrix (warps, 16, k) whose non-zero elements are `packed` (warps, 16, k / 2).
+
+    `metadata` is the register of each lane, (warps, 32). Every four bits place the elements of one chunk of columns:
+    two of four, for tf32 one of two, for 4-bit types two pairs of eight. A lane's lower half holds four chunks of row
+    lane/4, its upper half those of the row eight below; `selector` says which lanes of each four take part.
+    """
+    warps, rows, half = packed.shape
+    pair = 2 if BITS[type_name] == 4 and not type_name.startswith("e") else 1
+    kept = 1 if type_name == "tf32" else 2
+    chunks = half // (kept * pair)
+    parts = -(-chunks // 4)
+    matrix = np.zeros((warps, rows, 2 * half), packed.dtype)
+    for chunk in range(chunks):
+        lanes = np.arange(8) * 4 + selector * parts + chunk // 4
+        words = metadata[:, lanes] >> np.uint32(chunk % 4 * 4)
+        codes = np.concatenate([words, words >> np.uint32(16)], axis=1).astype(np.intp) & 15
+        for number in range(kept):
+            place = codes >> 2 * number & 3
+            if kept == 1:
+                place = place >> 1
+            for element in range(pair):
+                column = (chunk * 2 * kept + place) * pair + element
+                source = packed[:, :, (chunk * kept + number) * pair + element]
+                np.put_along_axis(matrix, column[:, :, None], source[:, :, None], axis=2)
+    return matrix

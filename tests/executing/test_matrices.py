@@ -1,0 +1,139 @@
+"""mma, mma.sp, wmma and the moves of matrices: every form that an sm_90 has, against integer products."""
+
+from __future__ import annotations
+
+import re
+
+import matrix_cases
+import numpy as np
+import pytest
+
+from ptxgen.executing import Buffer, Launch
+from ptxgen.executing.emulator import Emulator
+from ptxgen.isa import load_table
+from ptxgen.isa.conformance import covering
+from ptxgen.isa.model import Expansion
+
+EMULATOR = Emulator()
+_QUARTER = re.compile(r"m8n8k4\..*f16\.f16")
+
+
+def forms(name: str) -> list[Expansion]:
+    """One expansion an opcode, of those that any sm_90 runs."""
+    found = {e.opcode: e for e in covering(load_table(), [name]) if not e.availability.targets}
+    return list(found.values())
+
+
+MMA = forms("mma")
+DENSE = [e for e in MMA if ".sp" not in e.opcode and not _QUARTER.search(e.opcode)]
+SPARSE = [e for e in MMA if ".sp" in e.opcode]
+QUARTERS = [e for e in load_table().expansions("mma") if _QUARTER.search(e.opcode)]
+WHOLE = [e for e in forms("wmma") if ".mma." in e.opcode]
+
+
+def test_all_kinds_are_there() -> None:
+    assert len(DENSE) > 30 and len(SPARSE) > 25 and len(QUARTERS) == 12 and len(WHOLE) > 25
+
+
+@pytest.mark.parametrize("expansion", DENSE, ids=lambda e: e.opcode)
+def test_dense(expansion: Expansion) -> None:
+    matrix_cases.mma_case(expansion).check(EMULATOR)
+
+
+@pytest.mark.parametrize("expansion", SPARSE, ids=lambda e: e.opcode)
+def test_sparse(expansion: Expansion) -> None:
+    matrix_cases.sparse_case(expansion).check(EMULATOR)
+
+
+@pytest.mark.parametrize("expansion", QUARTERS, ids=lambda e: e.opcode)
+def test_four_products_at_once(expansion: Expansion) -> None:
+    matrix_cases.quarter_case(expansion).check(EMULATOR)
+
+
+@pytest.mark.parametrize("expansion", WHOLE, ids=lambda e: e.opcode)
+def test_whole_matrices(expansion: Expansion) -> None:
+    matrix_cases.wmma_case(expansion).check(EMULATOR)
+    matrix_cases.wmma_case(expansion, out="col", wide=True).check(EMULATOR)
+
+
+ROWS = """.version 8.0
+.target sm_90
+.address_size 64
+.shared .align 128 .b8 tile[1024];
+.visible .entry k(.param .u64 in, .param .u64 out)
+{
+.reg .b64 %rd<8>; .reg .b32 %r<16>;
+ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out];
+mov.u32 %r1, %tid.x;
+mad.wide.u32 %rd3, %r1, 16, %rd1;
+ld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd3];
+mov.u32 %r6, tile;
+shl.b32 %r7, %r1, 4;
+add.u32 %r6, %r6, %r7;
+mad.wide.u32 %rd4, %r1, 16, %rd2;
+"""
+
+
+def _run(body: str, source: np.ndarray, out: np.ndarray) -> np.ndarray:
+    outcome = EMULATOR.run(
+        ROWS + body + "\nret;\n}\n", "k", Launch((1, 1, 1), (32, 1, 1)), [Buffer(source), Buffer(out)]
+    )
+    assert outcome.ok, outcome.faults
+    found = outcome.buffers[1]
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("trans", ["", ".trans"])
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_ldmatrix_spreads_rows_over_the_warp(number: int, trans: str) -> None:
+    tiles = np.arange(256, dtype=np.uint16).reshape(4, 8, 8)
+    registers = ", ".join(f"%r{10 + i}" for i in range(number))
+    body = f"""st.shared.v4.b32 [%r6], {{%r2, %r3, %r4, %r5}};
+bar.sync 0;
+mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r12, 0; mov.b32 %r13, 0;
+ldmatrix.sync.aligned.m8n8.x{number}{trans}.shared.b16 {{{registers}}}, [%r6];
+st.global.v4.b32 [%rd4], {{%r10, %r11, %r12, %r13}};"""
+    found = _run(body, tiles, np.zeros((32, 4), np.uint32))
+    for lane in range(32):
+        for tile in range(number):
+            row, column = lane // 4, lane % 4 * 2
+            pair = [tiles[tile, row, column + e] if not trans else tiles[tile, column + e, row] for e in (0, 1)]
+            assert found[lane, tile] == int(pair[0]) | int(pair[1]) << 16
+
+
+@pytest.mark.parametrize("trans", ["", ".trans"])
+def test_stmatrix_is_the_inverse_of_ldmatrix(trans: str) -> None:
+    tiles = np.random.default_rng(3).integers(0, 1 << 16, (4, 8, 8)).astype(np.uint16)
+    body = f"""st.shared.v4.b32 [%r6], {{%r2, %r3, %r4, %r5}};
+bar.sync 0;
+ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r6];
+stmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 [%r6+512], {{%r10, %r11, %r12, %r13}};
+bar.sync 0;
+ld.shared.v4.b32 {{%r2, %r3, %r4, %r5}}, [%r6+512];
+st.global.v4.b32 [%rd4], {{%r2, %r3, %r4, %r5}};"""
+    assert np.array_equal(_run(body, tiles, np.zeros_like(tiles)), tiles)
+
+
+def test_movmatrix_transposes() -> None:
+    tile = np.arange(64, dtype=np.uint16).reshape(8, 8)
+    source = np.zeros((32, 4), np.uint32)
+    source[:, 0] = tile.reshape(-1).view(np.uint32)
+    body = "movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r2; st.global.v4.b32 [%rd4], {%r10, %r3, %r4, %r5};"
+    found = np.ascontiguousarray(_run(body, source, np.zeros((32, 4), np.uint32))[:, 0]).view(np.uint16)
+    assert np.array_equal(found.reshape(8, 8), tile.T)
+
+
+def test_a_matrix_row_must_lie_at_a_multiple_of_16() -> None:
+    body = "add.u32 %r6, %r6, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r6];"
+    ptx = ROWS + body + "ret;\n}\n"
+    out = EMULATOR.run(ptx, "k", Launch((1, 1, 1), (32, 1, 1)), [Buffer(np.zeros(512, np.uint8))] * 2)
+    assert [fault.kind for fault in out.faults] == ["misaligned"]
+
+
+@pytest.mark.parametrize("threads", [16, 48])
+def test_a_warp_that_is_not_whole_multiplies_no_matrices(threads: int) -> None:
+    body = "movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r2;"
+    ptx = ROWS + body + "ret;\n}\n"
+    out = EMULATOR.run(ptx, "k", Launch((1, 1, 1), (threads, 1, 1)), [Buffer(np.zeros(1024, np.uint8))] * 2)
+    assert [fault.kind for fault in out.faults] == ["member-mask"]
