@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bench.vectors.inputs import Words
 from bench.vectors.kernels import Vector
 
 Bytes = npt.NDArray[np.uint8]
@@ -36,7 +35,7 @@ def is_exact(vector: Vector) -> bool:
 
 
 def differences(vector: Vector, ours: Bytes, theirs: Bytes) -> npt.NDArray[np.intp]:
-    """Rows on which two outputs [rows, out_bytes] differ by more than the instruction allows."""
+    """Rows on which two outputs [rows, bytes] differ by more than the instruction allows."""
     apart = (ours != theirs).any(axis=1)
     if not is_exact(vector) and apart.any():
         apart &= ~_near(vector, ours, theirs)
@@ -48,7 +47,7 @@ def differences(vector: Vector, ours: Bytes, theirs: Bytes) -> npt.NDArray[np.in
 
 def explain(vector: Vector, row: int, ours: Bytes, theirs: Bytes) -> str:
     """One row that differs: its words, and both results."""
-    words = " ".join(f"{int(words[row]):x}" for words in vector.columns[:6])
+    words = " ".join(f"{int(words[row]):x}" for words in (*vector.columns, *vector.cells)[:6])
     return f"{words}: {_hex(ours[row], vector.result_bits)}, recorded {_hex(theirs[row], vector.result_bits)}"
 
 
@@ -80,8 +79,3 @@ def _values(raw: Bytes, element: str) -> Doubles:
     if element == "bf16":
         return (flat.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     return flat.view({"f64": np.float64, "f32": np.float32, "f16": np.float16}[element]).astype(np.float64)
-
-
-def words_of(columns: Sequence[Words], row: int) -> tuple[int, ...]:
-    """One row of the inputs."""
-    return tuple(int(words[row]) for words in columns)

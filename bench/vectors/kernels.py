@@ -6,7 +6,6 @@ what the form leaves there is seen. Forms that need more than a cell and registe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -36,6 +35,8 @@ _LEFT = frozenset({
 _CARRIES_IN = frozenset({"addc", "subc", "madc"})
 #: Whose word on other lanes is only defined where all take part.
 _MASKS = frozenset({"membermask"})
+#: A word that only an instruction can make.
+_POLICY = "cache-policy"
 _SPACES = {"": "global", "global": "global", "shared": "shared", "shared::cta": "shared"}
 
 
@@ -46,10 +47,10 @@ class Vector:
     name: str                                        # opcode, what its operands are, and which constants they have
     expansion: Expansion
     ptx: str
-    columns: tuple[Words, ...] = field(repr=False)
-    rows: int = ROWS
-    out_bytes: int = 0
-    result_bits: tuple[int, ...] = ()
+    columns: tuple[Words, ...] = field(repr=False)   # one word a thread each
+    cells: tuple[Words, ...] = field(repr=False)     # what the threads' cells hold at the start, 64 bits each
+    rows: int
+    result_bits: tuple[int, ...]                     # of what a thread stores
 
 
 @dataclass
@@ -65,6 +66,7 @@ class _Writer:
     columns: list[Words] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     cell: str = ""                                   # its state space
+    cells: list[Words] = field(default_factory=list)
     constants: list[str] = field(default_factory=list)
 
     def register(self, kind: str) -> str:
@@ -178,8 +180,8 @@ def _vectors(table: Table, expansion: Expansion, arch: str) -> Iterator[Vector]:
             continue
         made.add(name)
         statement = f"{expansion.opcode} {', '.join(operands)};"
-        yield Vector(name, expansion, _text(writer, statement, arch), tuple(writer.columns), writer.rows,
-                     8 * len(writer.results), tuple(writer.results))  # fmt: skip
+        yield Vector(name, expansion, _text(writer, statement, arch), tuple(writer.columns), tuple(writer.cells),
+                     writer.rows, tuple(writer.results))  # fmt: skip
 
 
 class _NotShown(Exception):
@@ -189,6 +191,10 @@ class _NotShown(Exception):
 def _operand(writer: _Writer, expansion: Expansion, operand: Operand, turn: int) -> str:
     if operand.name in _MASKS:
         return "0xffffffff"
+    if operand.name == _POLICY:
+        policy = writer.register("b64")
+        writer.before.append(f"createpolicy.fractional.L2::evict_first.b64 {policy}, 1.0;")
+        return policy
     if "pair" in operand.kinds:
         return "|".join(_operand(writer, expansion, part, turn) for part in operand.parts)
     if "address" in operand.kinds:
@@ -241,6 +247,9 @@ def _address(writer: _Writer, operand: Operand) -> str:
     writer.cell = space
     filler = operand.type if operand.type and word_bits(operand.type) <= 64 else "b64"
     width = _register_bits(word_bits(filler))
+    if operand.access == "read" and space == "global":
+        _fill(writer, filler, width)
+        return "[%cell]"
     for index in range(CELL * 8 // width):
         register = writer.source(filler)
         writer.before.append(f"st.{space}.b{width} [%cell+{index * width // 8}], {register};")
@@ -251,6 +260,16 @@ def _address(writer: _Writer, operand: Operand) -> str:
             writer.after += [f"ld.{space}.b64 {new}, [%cell+{index * 8}];", f"xor.b64 {new}, {new}, {old};"]
             writer.store(new, 64)
     return "[%cell]"
+
+
+def _fill(writer: _Writer, filler: str, width: int) -> None:
+    """Cells filled before the launch: what the kernel itself wrote, `.nc` need not see."""
+    for index in range(CELL // 8):
+        word = np.zeros(writer.rows, np.uint64)
+        for part in range(64 // width):
+            element = column(f"{writer.name}:cell/{index}/{part}", filler, writer.rows)
+            word |= element << np.uint64(part * width)
+        writer.cells.append(word)
 
 
 def _carries(writer: _Writer, expansion: Expansion) -> None:
@@ -295,9 +314,11 @@ ret;
 
 
 def run(vector: Vector, executor: Executor) -> tuple[npt.NDArray[np.uint8] | None, str]:
-    """What every thread stored, as bytes [rows, out_bytes] without the unused ones; or None and what went wrong."""
+    """What every thread stored, bytes [rows, sum of result_bits / 8]; or None and what went wrong."""
     inputs = np.ascontiguousarray(np.stack(vector.columns, axis=1)) if vector.columns else np.zeros((vector.rows, 1))
-    cells = np.zeros(vector.rows * CELL // 8, np.uint64)
+    cells = np.zeros((vector.rows, CELL // 8), np.uint64)
+    for index, words in enumerate(vector.cells):
+        cells[:, index] = words
     out = np.zeros((vector.rows, max(len(vector.result_bits), 1)), np.uint64)
     launch = Launch((vector.rows // _BLOCK, 1, 1), (_BLOCK, 1, 1))
     outcome = executor.run(vector.ptx, "k", launch, [Buffer(inputs), Buffer(out), Buffer(cells)])
@@ -313,8 +334,3 @@ def packed(words: npt.NDArray[np.uint64], bits: Sequence[int]) -> npt.NDArray[np
     raw = words.view(np.uint8).reshape(len(words), -1)
     taken = [raw[:, 8 * index : 8 * index + width // 8] for index, width in enumerate(bits)]
     return np.ascontiguousarray(np.concatenate(taken, axis=1)) if taken else raw[:, :0]
-
-
-def safe(name: str) -> str:
-    """A name for an archive's entry."""
-    return re.sub(r"[^A-Za-z0-9_.#*|\[\]-]+", "_", name)

@@ -21,7 +21,7 @@ _INDEX = "index.json"
 
 @dataclass(frozen=True)
 class Record:
-    """Outputs of the vectors of one instruction: bytes [rows, out_bytes] by the vector's name."""
+    """Outputs of the vectors of one instruction: bytes [rows, bytes a thread stores] by the vector's name."""
 
     made_on: str                                     # device and driver
     inputs: Mapping[str, str]                        # hash of kernel and columns, by name
@@ -31,7 +31,7 @@ class Record:
 def fingerprint(vector: Vector) -> str:
     """Of the kernel's text and the words it reads: a record is of no use for another kernel."""
     digest = hashlib.sha256(vector.ptx.encode())
-    for words in vector.columns:
+    for words in (*vector.columns, *vector.cells):
         digest.update(words.tobytes())
     return digest.hexdigest()[:16]
 
