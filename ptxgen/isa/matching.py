@@ -31,6 +31,13 @@ def candidates(rows: Mapping[str, tuple[Row, ...]], opcode: str) -> tuple[Expans
     return tuple(found)
 
 
+def said_once(opcode: str, repeatable: frozenset[str]) -> str:
+    """The opcode with each repeatable modifier where it stands first, and nowhere again."""
+    name, *modifiers = opcode.split(".")
+    kept = [word for i, word in enumerate(modifiers) if word not in repeatable or word not in modifiers[:i]]
+    return ".".join([name, *kept])
+
+
 def fits(expansion: Expansion, shapes: Sequence[frozenset[Kind]]) -> bool:
     """As many operands, and each of a kind that may stand there."""
     return len(shapes) == len(expansion.operands) and all(
@@ -83,6 +90,10 @@ def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequ
     if name not in rows:
         hint = f"did you mean {near[0]}?" if near else ""
         return Mismatch("unknown-opcode", f"there is no instruction {name!r}", hint, None, near)
+    for row in rows[name]:
+        choice = row.assign(modifiers, anywhere=True)
+        if choice is not None:
+            return _out_of_order(row, choice, modifiers)
     fitted = sorted((_fit(row, modifiers) for row in rows[name]), key=lambda fit: fit.distance)
     best = fitted[0]
     hint = f"did you mean {near[0]}?" if near else f"the form is {best.row.form.syntax}"
@@ -98,6 +109,15 @@ def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequ
         code, what = _missing([fit for fit in fitted if fit.distance == best.distance])
         return Mismatch(code, f"{opcode} needs {what}", hint, None, near)
     return Mismatch("bad-modifier", f"{opcode}: these modifiers do not go together", hint, None, near)
+
+
+def _out_of_order(row: Row, choice: Sequence[str], modifiers: Sequence[str]) -> Mismatch:
+    """A leading word stands too late: assemblers read it as a part of the name."""
+    first = [value for value in choice[: row.leading] if value]
+    at, word = next((i, word) for i, word in enumerate(first) if modifiers[i] != word)
+    before = ".".join([row.form.instruction, *first[:at]])
+    right = ".".join([row.form.instruction, *(value for value in choice if value)])
+    return Mismatch("modifier-order", f".{word} must follow {before} directly", f"write {right}", None, (right,))
 
 
 @dataclass(frozen=True, slots=True)

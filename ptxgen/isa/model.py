@@ -71,7 +71,7 @@ class Operand:
     `type` is a concrete PTX type ("f32", "b64", "pred", "f16x2"), or "" for labels, functions and the like.
     For an address it is the type of the datum; `space` is the state space, "" for generic, None if no address.
     `vector` is the element count. `wider` allows registers wider than `type` (ld, st, cvt).
-    `low`/`high` bound an immediate (inclusive); `immediate_type` if it differs from `type`.
+    `low`/`high` bound an immediate (inclusive); `values` are the only ones where not all between do.
     `parts` holds the two operands of a pair.
     """
 
@@ -85,6 +85,7 @@ class Operand:
     low: int | None = None
     high: int | None = None
     parts: tuple[Operand, ...] = ()
+    values: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

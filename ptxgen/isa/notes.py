@@ -23,6 +23,7 @@ SOURCES = ("a", "b", "c")
 UNTYPED: frozenset[str] = frozenset({"label", "function", "prototype", "targets", "arguments"})
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+_LISTED = re.compile(r"-?\d+(?:\|-?\d+)+")
 _TYPE = re.compile(r"(\.?)([A-Za-z][A-Za-z0-9_:]*)(?:([*/])([248]))?")
 _VECTOR = re.compile(r"x(\d+)|x\.([A-Za-z][A-Za-z0-9_:]*?)(?:\[([a-z])\])?(?:([*/])(\d+))?")
 
@@ -50,6 +51,7 @@ class Note:
     vector_scale: float = 1.0                        # times this
     low: int | None = None
     high: int | None = None
+    values: tuple[int, ...] = ()
     space: str = ""
     space_slot: str = ""
     when: Condition | None = None
@@ -91,6 +93,9 @@ def _parse_note(text: str) -> Note:
             note = replace(note, access=word)
         elif match := _RANGE.fullmatch(word):
             note = replace(note, low=int(match.group(1)), high=int(match.group(2)))
+        elif _LISTED.fullmatch(word):
+            values = tuple(sorted(int(value) for value in word.split("|")))
+            note = replace(note, values=values, low=values[0], high=values[-1])
         elif match := _VECTOR.fullmatch(word):
             count, slot, letter, sign, factor = match.groups()
             scale = 1.0 if not sign else float(factor) if sign == "*" else 1 / float(factor)
@@ -159,7 +164,7 @@ class OperandResolver:
         if pattern.shape == "vector":
             vector = 1 + len(pattern.parts)
         if vector and pattern.shape != "address":
-            kinds = frozenset({"vector"})
+            kinds = frozenset({"vector"}) | (kinds & {"special"})
         if pattern.negatable:
             kinds |= {"not-pred"}
         return Operand(
@@ -172,6 +177,7 @@ class OperandResolver:
             note.wider,
             note.low,
             note.high,
+            values=note.values,
         )
 
     def _type(

@@ -14,6 +14,9 @@ from ptxgen.isa.model import Availability, Expansion, Form, Operand
 from ptxgen.isa.notes import Notes, OperandResolver
 from ptxgen.isa.syntax import OperandPattern
 
+#: Their order says which matrix each is of.
+_LAYOUTS = frozenset({"row", "col"})
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -40,6 +43,7 @@ class Row:
     never: tuple[Condition, ...]
     commutative: bool
     resolver: OperandResolver
+    leading: int = 0                                 # so many slots must stand first, in their order
 
     @cached_property
     def required_slots(self) -> tuple[Slot, ...]:
@@ -117,30 +121,47 @@ class Row:
         """The chosen modifiers by slot name, empty ones left out."""
         return {slot.name: value for slot, value in zip(self.slots, choice, strict=True) if value}
 
-    def assign(self, modifiers: Sequence[str]) -> tuple[str, ...] | None:
+    def assign(self, modifiers: Sequence[str], anywhere: bool = False) -> tuple[str, ...] | None:
         """The choice that these modifiers, in any order, spell; None when they spell none.
 
         Modifiers that fit several slots fill them in the order written; types keep their order
-        (`cvt.f32.f64` is not `cvt.f64.f32`).
+        (`cvt.f32.f64` is not `cvt.f64.f32`), and so do state spaces and layouts (`.row.col`). Leading words
+        stand first, unless `anywhere`.
         """
         if not self.every_value.issuperset(modifiers) or len(modifiers) < len(self.required_slots):
             return None
         choice = [""] * len(self.slots)
 
-        def place(at: int, past_type: int) -> bool:
+        past = dict.fromkeys(("type", "space", "layout", ""), 0)
+
+        def place(at: int) -> bool:
             if at == len(modifiers):
-                return all(c or s.optional for c, s in zip(choice, self.slots, strict=True)) and self.allows(choice)
+                whole = all(c or s.optional for c, s in zip(choice, self.slots, strict=True))
+                return whole and self.allows(choice) and (anywhere or self._leads(choice, modifiers))
             word = modifiers[at]
-            is_type = word in self.resolver.types
-            for index in range(past_type if is_type else 0, len(self.slots)):
+            order = self._order_of(word)
+            before = past[order]
+            for index in range(before, len(self.slots)):
                 if not choice[index] and word in self.slots[index].values:
                     choice[index] = word
-                    if place(at + 1, index + 1 if is_type else past_type):
+                    past[order] = index + 1 if order else 0
+                    if place(at + 1):
                         return True
-                    choice[index] = ""
+                    choice[index], past[order] = "", before
             return False
 
-        return tuple(choice) if place(0, 0) else None
+        return tuple(choice) if place(0) else None
+
+    def _order_of(self, word: str) -> str:
+        """Among which words this one keeps its place, "" for none."""
+        if word in self.resolver.types:
+            return "type"
+        return "space" if word in self.resolver.spaces else "layout" if word in _LAYOUTS else ""
+
+    def _leads(self, choice: Sequence[str], modifiers: Sequence[str]) -> bool:
+        """Whether the leading words stand where assemblers take them for a part of the name."""
+        first = [value for value in choice[: self.leading] if value]
+        return list(modifiers[: len(first)]) == first
 
     def build(self, choice: Sequence[str]) -> tuple[Expansion, ...]:
         """The expansions of one choice: one for every operand list that it allows."""

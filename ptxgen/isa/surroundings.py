@@ -47,6 +47,7 @@ class Surroundings:
     directives: frozenset[str]
     meant: Mapping[str, str]                         # names of other languages, and the instruction meant
     modifiers: Mapping[str, str]
+    repeatable: frozenset[str]                       # modifiers that may be said twice where one is meant
     profile: tuple[ProfileGroup, ...]
     profile_registers: tuple[str, ...]
 
@@ -65,6 +66,7 @@ def read_surroundings(folder: Path) -> Surroundings:
         directives=_read(folder, "words.toml", lambda t: frozenset(t["directives"].split())),
         meant=_read(folder, "words.toml", lambda t: MappingProxyType(dict(t["meant"]))),
         modifiers=_read(folder, "modifiers.toml", lambda t: MappingProxyType(_modifiers(t))),
+        repeatable=_read(folder, "modifiers.toml", _repeatable),
         profile=_read(folder, "profile.toml", _profile),
         profile_registers=_read(folder, "profile.toml", lambda t: tuple(t["special_registers"])),
     )
@@ -137,7 +139,15 @@ def _register_classes(table: dict[str, Any]) -> Mapping[str, RegisterClass]:
 
 
 def _modifiers(table: dict[str, Any]) -> dict[str, str]:
-    return {word: meaning for group in table.values() for word, meaning in group.items()}
+    groups = (group for group in table.values() if isinstance(group, dict))
+    return {word: meaning for group in groups for word, meaning in group.items()}
+
+
+def _repeatable(table: dict[str, Any]) -> frozenset[str]:
+    words = frozenset(word.removeprefix(".") for word in table.get("repeatable", "").split())
+    if unknown := words - _modifiers(table).keys():
+        raise ValueError(f"`repeatable` names {min(unknown)!r}, which is no modifier")
+    return words
 
 
 def _profile(table: dict[str, Any]) -> tuple[ProfileGroup, ...]:

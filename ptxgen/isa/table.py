@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -158,12 +158,22 @@ class Table:
         return whole or tuple(row for row in found if row.every_value.issuperset(modifiers))
 
     def candidates(self, opcode: str) -> tuple[Expansion, ...]:
-        """Every expansion with this opcode, modifiers in any order; undocumented forms last (`Form.undocumented`)."""
+        """Every expansion with this opcode, modifiers in any order; undocumented forms last (`Form.undocumented`).
+
+        A modifier that is needlessly said again makes an undocumented form.
+        """
         if opcode not in self._candidates:
-            self._candidates[opcode] = (
+            found = (
                 *matching.candidates(self.data.rows, opcode),
                 *matching.candidates(self.data.undocumented, opcode),
             )
+            once = matching.said_once(opcode, self.data.surroundings.repeatable)
+            if not found and once != opcode:
+                found = tuple(
+                    replace(expansion, form=replace(expansion.form, undocumented=True))
+                    for expansion in self.candidates(once)
+                )
+            self._candidates[opcode] = found
         return self._candidates[opcode]
 
     def match(self, opcode: str, operand_shapes: Sequence[frozenset[Kind]] | None = None) -> Expansion | Mismatch:

@@ -18,7 +18,6 @@ from ptxgen.ptx.tree import (
     Operand,
     Pair,
     Span,
-    Variable,
     Vector,
 )
 from ptxgen.semantics.checking_addresses import check_address
@@ -27,10 +26,9 @@ from ptxgen.semantics.checking_scopes import Findings, Scope
 from ptxgen.semantics.operands import NARROW_SPECIALS, Refusal, is_special, kinds_of, meaning, refusals
 
 #: Where braces around a single register are taken.
-_SINGLE_VECTORS = frozenset({"ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
+_SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
 #: Whose first result may be `_`.
 _DISCARDING = frozenset({"setp", "elect"})
-_HALVED = frozenset({"mul", "mad", "madc", "mul24", "mad24"})
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,7 @@ class Context:
     target: str | None
     version: Version | None
     function: Function
+    options: frozenset[str] = frozenset()      # of the target, as texmode_independent
 
 
 def check_instruction(instruction: Instruction, scope: Scope, context: Context) -> Expansion | None:
@@ -69,7 +68,6 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
             severity = "warning"
         span = refusal.span or instruction.span
         findings.add(span, severity, refusal.code, f"{chosen.opcode}: {refusal.message}", refusal.hint)
-    _check_order(instruction, findings)
     _check_documented(instruction, chosen, findings)
     for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
         if isinstance(operand, Address) and operand.brackets:
@@ -79,19 +77,6 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
     if not undeclared:
         check_immediates(instruction, chosen, findings)
     return chosen
-
-
-def _check_order(instruction: Instruction, findings: Findings) -> None:
-    """Assemblers take modifiers in any order, but for two pairs that they read as one word."""
-    name, *modifiers = instruction.opcode.split(".")
-    if name in _HALVED and (halves := set(modifiers[1:]) & {"lo", "hi", "wide"}):
-        half = halves.pop()
-        rest = [m for m in modifiers if m != half]
-        findings.error(_opcode_span(instruction), "modifier-order", f".{half} must follow {name} directly",
-                       f"write {'.'.join([name, half, *rest])}")
-    if name == "cvta" and "to" in modifiers[1:]:
-        findings.error(_opcode_span(instruction), "modifier-order", ".to must follow cvta directly",
-                       "write cvta.to.global.u64")
 
 
 def _check_documented(instruction: Instruction, chosen: Expansion, findings: Findings) -> None:
@@ -164,7 +149,7 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
         return expansion.name in ("atom", "setp", "mbarrier")
     if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
         return operand.text.partition(".")[0] in NARROW_SPECIALS
-    return bool(wanted.access == "read" and wanted.kinds == {"address"} and "reg" in shape and not wanted.space)
+    return False
 
 
 def _best(
@@ -309,14 +294,3 @@ def names_in(operands: Sequence[Operand]) -> list[Name]:
             out.extend(names_in(operand.elements))
     return out
 
-
-def check_type_available(variable: Variable, context: Context) -> None:
-    """A declared type must exist in the module's version and on its target."""
-    known = context.table.types.get(variable.type)
-    if known is None or context.target is None or context.version is None:
-        return
-    needed = known.availability
-    if needed.ptx > context.version:
-        context.findings.error(variable.span, "unavailable", f".{variable.type} needs PTX {needed.ptx} or newer")
-    elif needed.sm > context.table.target(context.target).number:
-        context.findings.error(variable.span, "unavailable", f".{variable.type} needs sm_{needed.sm} or newer")

@@ -23,15 +23,64 @@ def test_every_expansion_is_found_by_its_own_opcode():
         assert isinstance(TABLE.match(expansion.opcode, shapes), Expansion), expansion.opcode
 
 
+def order_of(word):
+    """Types keep their order, so do state spaces and layouts; everything else may stand anywhere."""
+    kinds = {"type": TABLE.types, "space": TABLE.spaces, "layout": ("row", "col")}
+    return next((kind for kind, words in kinds.items() if word in words), "")
+
+
 @given(st.data())
 def test_modifiers_may_stand_in_any_order_but_types_keep_theirs(data):
     expansion = data.draw(st.sampled_from(COVERING))
+    row = next(row for row in TABLE.data.rows[expansion.name] if row.form == expansion.form)
     name, *modifiers = expansion.opcode.split(".")
-    types = [word for word in modifiers if word in TABLE.types]
-    shuffled = data.draw(st.permutations(modifiers))
-    queue = iter(types)
-    written = ".".join([name, *(next(queue) if word in TABLE.types else word for word in shuffled)])
-    assert expansion.opcode in {found.opcode for found in TABLE.candidates(written)}
+    first = [expansion.slots[slot.name] for slot in row.slots[: row.leading] if slot.name in expansion.slots]
+    rest = modifiers[len(first) :]
+    queues = {kind: iter([w for w in rest if order_of(w) == kind]) for kind in ("type", "space", "layout")}
+    shuffled = data.draw(st.permutations(rest))
+    written = [name, *first, *(next(queues[order_of(w)]) if order_of(w) else w for w in shuffled)]
+    assert expansion.opcode in {found.opcode for found in TABLE.candidates(".".join(written))}
+
+
+@pytest.mark.parametrize(
+    ("opcode", "right"),
+    [
+        ("mul.u32.lo", "mul.lo.u32"),
+        ("shf.wrap.l.b32", "shf.l.wrap.b32"),
+        ("dp2a.s32.lo.u32", "dp2a.lo.s32.u32"),
+        ("div.f32.full", "div.full.f32"),
+        ("bar.sync.cta", "bar.cta.sync"),
+        ("barrier.aligned.cluster.wait", "barrier.cluster.wait.aligned"),
+        ("cvta.global.to.u64", "cvta.to.global.u64"),
+        ("mbarrier.shared.init.b64", "mbarrier.init.shared.b64"),
+        ("tcgen05.cta_group::1.ws.mma.kind::f16", "tcgen05.mma.ws.cta_group::1.kind::f16"),
+    ],
+)
+def test_leading_words_are_a_part_of_the_name(opcode, right):
+    found = TABLE.match(opcode)
+    assert isinstance(found, Mismatch)
+    assert found.code == "modifier-order"
+    assert found.hint == f"write {right}"
+    assert isinstance(TABLE.match(right), Expansion)
+
+
+def test_layouts_and_spaces_keep_their_order():
+    assert isinstance(TABLE.match("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), Expansion)
+    assert isinstance(TABLE.match("mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32"), Mismatch)
+    assert isinstance(TABLE.match("cp.async.ca.shared.global"), Expansion)
+    assert isinstance(TABLE.match("cp.async.ca.global.shared"), Mismatch)
+
+
+@pytest.mark.parametrize("opcode", ["add.sat.sat.s32", "ex2.approx.approx.f32", "bar.sync.sync", "max.NaN.NaN.f32"])
+def test_some_modifiers_may_be_said_again(opcode):
+    found = TABLE.match(opcode)
+    assert isinstance(found, Expansion)
+    assert found.form.undocumented
+
+
+@pytest.mark.parametrize("opcode", ["add.rn.rn.f32", "add.ftz.ftz.f32", "ld.global.global.f32", "setp.eq.eq.f32"])
+def test_most_may_not(opcode):
+    assert isinstance(TABLE.match(opcode), Mismatch)
 
 
 def test_the_order_of_types_matters():
