@@ -36,6 +36,8 @@ COMMANDS: dict[str, str] = {
     "fuzz": "Write random kernels and let ptxas judge them.",
     "replay": "Make a kernel again from its manifest.",
 }
+#: commands of two words, and their modules
+LONGER: dict[tuple[str, ...], str] = {("isa", "conformance"): "isa_conformance"}
 _INTERRUPTED = 130
 #: what a shell reports of a program that wrote to a closed pipe
 _PIPE_CLOSED = 141
@@ -53,6 +55,11 @@ class _CommandGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         known = super().get_command(ctx, cmd_name)
         return known if known is None or self._listing else load_command(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if longer := LONGER.get(tuple(args[:2])):
+            return " ".join(args[:2]), load_command(longer), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._listing = True

@@ -17,10 +17,8 @@ from ptxgen.isa.describing import since
 from ptxgen.isa.pages import pages, stale, write_pages
 from ptxgen.isa.rows import Row
 
-_CONFORMANCE = "conformance"
 _PAGES = "pages"
 _FOLDER = Path("docs/isa")
-_SHOWN = 40
 
 
 def register(app: typer.Typer) -> None:
@@ -28,8 +26,8 @@ def register(app: typer.Typer) -> None:
     def isa(
         opcode: str = typer.Argument(
             None,
-            help="An instruction, an opcode or its beginning; `conformance` asks ptxas about the table, "
-            "`pages` writes the reference pages.",
+            help="An instruction, an opcode or its beginning; `pages` writes the reference pages, and "
+            "`conformance`, a command of its own, asks ptxas about the table.",
         ),
         arch: str = typer.Option(None, help="Only what this target has, such as sm_80."),
         ptx: str = typer.Option(None, help="Only what this PTX version has, such as 8.0."),
@@ -37,14 +35,10 @@ def register(app: typer.Typer) -> None:
         missing: str = typer.Option(None, "--missing-from", help="What this target lacks (and that of --arch has)."),
         output: Annotated[Path | None, typer.Option("-o", "--output", help="With `pages`: their folder.")] = None,
         check: bool = typer.Option(False, "--check", help="With `pages`: write none, and fail if any is stale."),
-        sample: int = typer.Option(0, min=0, help="With `conformance`: how many expansions to try; 0 is all."),
-        seed: int = typer.Option(0, help="With `conformance`: which sample."),
         json: bool = typer.Option(False, "--json", help="Print one JSON document."),
     ) -> int:
         """Show instructions, their forms and where they exist."""
         table = load_table()
-        if opcode == _CONFORMANCE:
-            return _conformance(table, sample, seed, json)
         if opcode == _PAGES:
             return _pages(table, output or _FOLDER, check)
         version = _version(table, ptx)
@@ -158,40 +152,3 @@ def _pages(table: Table, folder: Path, check: bool) -> int:
         data.print(f"{'stale' if check else 'written'}: {folder / name}")
     talk.print(f"{len(wanted)} pages, {len(changed)} {'stale' if check else 'changed'}")
     return 1 if check and changed else 0
-
-
-def _conformance(table: Table, count: int, seed: int, json: bool) -> int:
-    from ptxgen.assembling import ToolCrashed, find_ptxas
-    from ptxgen.isa.conformance import conform, newest_version, sample
-
-    tool = find_ptxas()[0]
-
-    def assemble(text: str, target: str) -> list[tuple[int, str]] | None:
-        try:
-            result = tool.assemble(text, target, optimise=0)
-        except ToolCrashed as crash:
-            return [(0, crash.why)]
-        if result.ok:
-            return None
-        errors = [(message.line, message.text) for message in result.messages if message.severity != "warning"]
-        return errors or [(0, "rejected without a message")]
-
-    report = conform(table, sample(table, count, seed), assemble, newest_version(table, assemble))
-    rejected = [
-        {"statement": probe.statement, "tried": probe.tried, "message": message, "form": probe.expansion.form.syntax,
-         "at": f"{probe.expansion.form.file}:{probe.expansion.form.line}"}
-        for probe, message in report.rejected
-    ]  # fmt: skip
-    if json:
-        print_json(
-            {"ptxas": tool.version, "expansions": report.expansions, "statements": report.probes,
-             "untested": [expansion.opcode for expansion in report.untested], "rejected": rejected}
-        )  # fmt: skip
-    else:
-        for fault in rejected[:_SHOWN]:
-            data.print(f"{fault['statement']}  ({fault['at']})\n    {fault['message']}")
-        data.print(
-            f"ptxas {tool.version}: {report.expansions} expansions, {report.probes} statements, "
-            f"{len(report.rejected)} rejected, {len(report.untested)} beyond this ptxas"
-        )
-    return 1 if rejected else 0

@@ -1,56 +1,74 @@
-"""Asks an assembler whether it accepts what the table promises.
+"""The proof of the table: its questions put before assemblers and the checker, form by form, in several processes.
 
-Every expansion is tried at its least version and target (of those that assemblers still know), once with
-registers everywhere and once more for every other kind of operand that the table allows. Lines that are
-complained of are taken out and the rest is tried again, so that no bad line hides another.
+    choices, questions, misses    what is asked of a form, and what the table expects
+    asking                        what an assembler says
+    ratchet                       what is explained, and what earlier runs found
 """
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from pathlib import Path
 
-from ptxgen.isa.model import Expansion, Target, Version
-from ptxgen.isa.probing import Probe, module, probes
-from ptxgen.isa.table import Table
+from ptxgen.isa.conformance_asking import BATCH, Assemble, Memory, learn, remembered
+from ptxgen.isa.conformance_questions import Group, Knowledge, Question, questions
+from ptxgen.isa.model import Expansion, Version
+from ptxgen.isa.rows import Row
+from ptxgen.isa.table import Table, load_table
 
-#: Assembles a text for a target: None when it is accepted, else (line or 0, message) pairs, never empty.
-Assemble = Callable[[str, str], Sequence[tuple[int, str]] | None]
-
-#: The oldest target that assemblers of CUDA 13 know.
-OLDEST = 75
-_BATCH = 400
+#: For each of some statements, whether the checker takes it for a target and version.
+Check = Callable[[Sequence[str], str, Version], Sequence[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What the assembler said: how much was asked, and what it rejected, with its messages."""
+class Judges:
+    """Those who are asked: assemblers by version, and the checker."""
 
-    expansions: int
-    probes: int
-    untested: tuple[Expansion, ...]                  # no target that assemblers know can run them
-    rejected: tuple[tuple[Probe, str], ...]
+    assemblers: tuple[tuple[str, Assemble], ...]
+    check: Check
 
 
-def newest_version(table: Table, assemble: Assemble) -> Version:
-    """The newest PTX version that the assembler takes."""
-    target = next(target for target in table.targets.values() if target.number == OLDEST)
-    for version in reversed(table.versions):
-        if assemble(module([], target.name, version)[0], target.name) is None:
-            return version
-    return table.versions[0]
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Forms of one instruction to be asked about: the place of each row, and its choices (None: all tried ones)."""
+
+    name: str
+    forms: tuple[tuple[int, tuple[tuple[str, ...], ...] | None], ...]
 
 
-def probe_target(table: Table, expansion: Expansion, newest: Version | None = None) -> tuple[Target, Version] | None:
-    """The least target and version where the expansion exists; None where there is none up to `newest`."""
-    for target in sorted(table.targets.values(), key=lambda t: (t.number, t.variant)):
-        version = max(expansion.availability.ptx, target.ptx)
-        known = target.number >= OLDEST and (newest is None or version <= newest)
-        if known and table.unavailable(expansion, target.name, version) is None:
-            return target, version
-    return None
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A question that an assembler answers otherwise than the table. `says` is its message, None: it accepts.
+
+    `checked` is whether our checker takes the statement.
+    """
+
+    question: Question
+    says: str | None
+    checked: bool
+
+
+@dataclass
+class Result:
+    """What one assembler answered about one form."""
+
+    name: str
+    index: int                                       # the form's place among those of the instruction
+    tool: str
+    asked: Counter[Group] = field(default_factory=Counter)
+    agreed: Counter[Group] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    expansions: int = 0
+    checker_agreed: int = 0                          # questions that the checker answers as the assembler does
+    checker_differs: list[Disagreement] = field(default_factory=list)
+    disagreements: list[Disagreement] = field(default_factory=list)
 
 
 def covering(table: Table, names: Iterable[str] | None = None) -> tuple[Expansion, ...]:
@@ -64,50 +82,161 @@ def covering(table: Table, names: Iterable[str] | None = None) -> tuple[Expansio
     )
 
 
-def sample(table: Table, count: int, seed: int = 0) -> tuple[Expansion, ...]:
-    """The profile and the covering expansions; `count` of them drawn by `seed`, or all for 0."""
-    every = (*table.offered(), *covering(table))
-    return tuple(random.Random(seed).sample(every, min(count, len(every)))) if count else every
+def whole(table: Table, wanted: Callable[[Row], bool] = lambda row: True) -> list[Work]:
+    """Every form that is wanted, with all its tried choices."""
+    found = []
+    for name, rows in table.data.rows.items():
+        forms = tuple((index, None) for index, row in enumerate(rows) if wanted(row))
+        if forms:
+            found.append(Work(name, forms))
+    return found
+
+
+def sample(table: Table, count: int, seed: int, wanted: Callable[[Row], bool] = lambda row: True) -> list[Work]:
+    """`count` forms drawn by `seed`, a form perhaps more than once, each with one of its covering choices."""
+    draw = random.Random(seed)
+    every = [(work.name, index) for work in whole(table, wanted) for index, _ in work.forms]
+    drawn: dict[str, dict[int, list[tuple[str, ...]]]] = {}
+    for _ in range(count if every else 0):
+        name, index = draw.choice(every)
+        choices = drawn.setdefault(name, {}).setdefault(index, [])
+        choices.append(draw.choice(table.data.rows[name][index].covering_choices()))
+    return [
+        Work(name, tuple((index, tuple(dict.fromkeys(choices))) for index, choices in sorted(forms.items())))
+        for name, forms in drawn.items()
+    ]
 
 
 def conform(
-    table: Table, expansions: Iterable[Expansion], assemble: Assemble, newest: Version | None = None
-) -> Report:
-    """Puts every probe of every expansion before the assembler, which knows PTX up to `newest`."""
-    groups: dict[tuple[str, Version], list[Probe]] = defaultdict(list)
-    untested: list[Expansion] = []
-    asked = 0
-    for expansion in expansions:
-        asked += 1
-        where = probe_target(table, expansion, newest)
-        if where is None:
-            untested.append(expansion)
-        else:
-            groups[where[0].name, where[1]].extend(probes(expansion, table.types))
-    rejected: list[tuple[Probe, str]] = []
-    for (arch, version), group in groups.items():
-        for start in range(0, len(group), _BATCH):
-            rejected += judge(group[start : start + _BATCH], arch, version, assemble)
-    return Report(asked, sum(map(len, groups.values())), tuple(untested), tuple(rejected))
+    work: Sequence[Work],
+    make_judges: Callable[[], Judges],
+    *,
+    jobs: int = 1,
+    memory: Path | None = None,
+    done: Callable[[Work], None] = lambda work: None,
+) -> list[Result]:
+    """What every assembler answers about every form, in the order of `work`.
+
+    `make_judges` is called once in each process. `memory` is the file that keeps answers from run to run. `done`
+    hears of each form. An interrupt ends the processes after the module they are at; what was answered is kept.
+    """
+    if jobs <= 1:
+        _prepare(make_judges, memory, None)
+        found = {}
+        for each in work:
+            found[each] = _ask(each)
+            done(each)
+    else:
+        found = _in_processes(work, make_judges, jobs, memory, done)
+    return [result for each in work for result in found[each]]
 
 
-def judge(batch: Sequence[Probe], arch: str, version: Version, assemble: Assemble) -> list[tuple[Probe, str]]:
-    """The probes that are rejected. Where no message names the line of a probe, the batch is halved."""
-    rejected: list[tuple[Probe, str]] = []
-    while batch:
-        text, first = module([probe.statement for probe in batch], arch, version)
-        messages = assemble(text, arch)
-        if messages is None:
-            break
-        lines = {line - first: message for line, message in reversed(messages) if 0 <= line - first < len(batch)}
-        if lines:
-            rejected += [(batch[index], message) for index, message in sorted(lines.items())]
-            batch = [probe for index, probe in enumerate(batch) if index not in lines]
-        elif len(batch) == 1:
-            rejected.append((batch[0], messages[0][1]))
-            break
-        else:
-            half = len(batch) // 2
-            rejected += judge(batch[:half], arch, version, assemble)
-            batch = batch[half:]
-    return rejected
+def _in_processes(
+    work: Sequence[Work], make_judges: Callable[[], Judges], jobs: int, memory: Path | None,
+    done: Callable[[Work], None],
+) -> dict[Work, list[Result]]:  # fmt: skip
+    context = get_context("spawn")
+    stop = context.Event()
+    found = {}
+    with ProcessPoolExecutor(jobs, context, _prepare_process, (make_judges, memory, stop)) as pool:
+        try:
+            # the largest forms are asked first, so that none is left over for the end
+            futures = {pool.submit(_ask, each): each for each in sorted(work, key=_size, reverse=True)}
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
+                done(futures[future])
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return found
+
+
+def _size(work: Work) -> int:
+    """How much there is to ask, roughly."""
+    rows = load_table().data.rows[work.name]
+    return sum(
+        len(choices) if choices else sum(len(slot.values) for slot in rows[index].slots) * len(rows[index].slots)
+        for index, choices in work.forms
+    )
+
+
+class _Stopped(Exception):
+    """The run was interrupted."""
+
+
+@dataclass
+class _Process:
+    """What a process that asks has at hand."""
+
+    table: Table
+    judges: Judges
+    knowledge: dict[str, Knowledge]
+    memory: Memory | None
+    stop: Event | None
+
+
+_process: _Process | None = None
+
+
+def _prepare_process(make_judges: Callable[[], Judges], memory: Path | None, stop: Event | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)     # the first process hears it, and says when to stop
+    _prepare(make_judges, memory, stop)
+
+
+def _prepare(make_judges: Callable[[], Judges], memory: Path | None, stop: Event | None) -> None:
+    global _process
+    table, judges = load_table(), make_judges()
+    knowledge = {tool: learn(table, assemble) for tool, assemble in judges.assemblers}
+    _process = _Process(table, judges, knowledge, Memory(memory) if memory else None, stop)
+
+
+def _ask(work: Work) -> list[Result]:
+    assert _process is not None
+    return [result for tool, assemble in _process.judges.assemblers for result in _ask_one(work, tool, assemble)]
+
+
+def _ask_one(work: Work, tool: str, assemble: Assemble) -> list[Result]:
+    process = _process
+    assert process is not None
+    asked: list[tuple[Result, Question]] = []
+    results = []
+    for index, choices in work.forms:
+        result = Result(work.name, index, tool)
+        row = process.table.data.rows[work.name][index]
+        asked += [(result, each) for each in questions(row, process.table, process.knowledge[tool], choices)]
+        results.append(result)
+    for batch in _batches(asked):
+        if process.stop is not None and process.stop.is_set():
+            raise _Stopped
+        arch, version = batch[0][1].arch, batch[0][1].version
+        texts = [question.statement for _, question in batch]
+        answers = remembered(texts, arch, version, assemble, tool, process.memory)
+        checked = process.judges.check(texts, arch, version)
+        for (result, question), says, taken in zip(batch, answers, checked, strict=True):
+            _count(result, question, says, taken)
+    return results
+
+
+def _count(result: Result, question: Question, says: str | None, taken: bool) -> None:
+    result.asked[question.group] += 1
+    result.kinds[f"{question.group} {question.kind}"] += 1
+    result.expansions += question.kind == "least"
+    if question.takes == (says is None):
+        result.agreed[question.group] += 1
+    else:
+        result.disagreements.append(Disagreement(question, says, taken))
+    if taken == (says is None):
+        result.checker_agreed += 1
+    else:
+        result.checker_differs.append(Disagreement(question, says, taken))
+
+
+def _batches(asked: Sequence[tuple[Result, Question]]) -> Iterator[list[tuple[Result, Question]]]:
+    """Questions for one target and version together, so that many go into one module."""
+    found: dict[tuple[str, Version], list[tuple[Result, Question]]] = {}
+    for each in asked:
+        found.setdefault((each[1].arch, each[1].version), []).append(each)
+    for group in found.values():
+        for start in range(0, len(group), BATCH):
+            yield group[start : start + BATCH]

@@ -126,6 +126,3 @@ def test_pages_are_written_checked_and_mended(tmp_path, capsys):
     assert run(["isa", "pages", "--check", *folder]) == 0
 
 
-def test_conformance(capsys):
-    assert run(["isa", "conformance", "--sample", "20"]) == 0
-    assert "20 expansions" in capsys.readouterr().out
