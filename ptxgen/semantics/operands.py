@@ -211,16 +211,21 @@ def _name_refusals(name: Name, wanted: Wanted, lookup: Lookup, table: Table) -> 
 
 
 def _symbol_refusals(name: Name, found: Symbol, wanted: Wanted, table: Table) -> Iterator[Refusal]:
-    """The address of a variable is a 64-bit integer; windows of their own fit in 32 bits."""
-    known = table.types.get(wanted.type)
+    """The address of a variable is a 64-bit integer; windows of their own fit in 32 bits.
+
+    Assemblers cut an address off without a word, but for that of a texture.
+    """
+    known, declared = table.types.get(wanted.type), table.types.get(found.type)
     if known is None:
         return
-    narrow = known.bits == 32 and found.space in ("shared", "local", "param", "const")
-    if known.kind not in ("bits", "signed", "unsigned") or not (known.bits == 64 or narrow):
-        yield Refusal(
-            "address-width", f"the address of {name.text} does not fit in .{wanted.type}", "use .u64",
-            span=name.span,
-        )
+    told = f"the address of {name.text} does not fit in .{wanted.type}"
+    if known.kind not in ("bits", "signed", "unsigned"):
+        yield Refusal("address-width", told, "use .u64", span=name.span)
+    elif declared is not None and declared.kind == "opaque" and found.role == "variable" and wanted.type != "u64":
+        yield Refusal("address-width", f"{name.text} is .{found.type}: its address is .u64", "use .u64",
+                      span=name.span)
+    elif known.bits < 64 and not (known.bits == 32 and found.space in ("shared", "local", "param", "const")):
+        yield Refusal("address-width", told, "use .u64", severity="warning", span=name.span)
 
 
 def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refusal]:
