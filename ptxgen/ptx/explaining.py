@@ -20,7 +20,8 @@ DIRECTIVES = {
     **dict.fromkeys(
         (".maxnreg", ".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".noreturn", ".explicitcluster",
          ".reqnctapercluster", ".maxclusterrank", ".blocksareclusters"), "FUNCTION_DIRECTIVE"),
-    ".loc": "LOC", ".file": "FILE", ".section": "SECTION",
+    # These are one terminal with all that follows.
+    ".loc": "", ".file": "", ".section": "",
 }  # fmt: skip
 
 _SHOWN = {
@@ -56,7 +57,7 @@ def describe(text: str, error: UnexpectedInput) -> Diagnostic:
     if at_end(error):
         return _early_end(text, error)
     if text.startswith("/*", position):
-        return _unclosed_comment(text, position)
+        return unclosed_comment(text, position)
     quote = _unclosed_string(text, position)
     if quote is not None:
         return Diagnostic(span_at(text, quote), "error", "unclosed-string", "this string is never closed",
@@ -74,14 +75,15 @@ def _early_end(text: str, error: UnexpectedInput) -> Diagnostic:
     span = span_at(text, max(0, len(text.rstrip()) - 1))
     for comment in _COMMENTS.finditer(text):
         if comment[0] == "/*":
-            return _unclosed_comment(text, comment.start())
+            return unclosed_comment(text, comment.start())
     if not text.strip():
         return Diagnostic(span, "error", "unexpected-end", "there is nothing here")
     inside = "a body: '}' is missing" if "AT" in expected(error) else "a statement or declaration"
     return Diagnostic(span, "error", "unexpected-end", f"the file ends inside {inside}")
 
 
-def _unclosed_comment(text: str, position: int) -> Diagnostic:
+def unclosed_comment(text: str, position: int) -> Diagnostic:
+    """`position`: of its `/*`."""
     return Diagnostic(span_at(text, position, 2), "error", "unclosed-comment", "this comment is never closed",
                       "close it with */")
 

@@ -13,7 +13,7 @@ from typing import Any
 from lark import Lark, Token, UnexpectedInput, UnexpectedToken
 from lark.parsers.lalr_analysis import Shift
 
-from ptxgen.ptx.balancing import balance
+from ptxgen.ptx.balancing import STATEMENT_LINE, balance
 from ptxgen.ptx.diagnostics import MOST_FAULTS, Diagnostic
 from ptxgen.ptx.explaining import (
     DIRECTIVES,
@@ -29,20 +29,12 @@ from ptxgen.ptx.explaining import (
 from ptxgen.ptx.tree import Lost, Span
 
 _PIECE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"[^\"\n]*\"|[{};\n]")
-#: An instruction as far as its opcode, from the start of its line.
-_OPENING = re.compile(r"[ \t]*(?:@!?[%$\w]+[ \t]+)?[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+")
-_LONGEST_OPENING = 200
-#: A line that begins a statement, or ends a body.
-_STATEMENT_LINE = re.compile(
-    r"[ \t]*(?:@[!%$\w]|\}|\{[ \t]*(?://[^\n]*)?(?:\n|\Z)|[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+\S"
-    r"|\.(?:reg|local|shared|param|global|const|loc|pragma|file|entry|func|visible)(?![A-Za-z0-9_$])"
-    r"|[%$_A-Za-z][A-Za-z0-9_$]*[ \t]*:(?!:)|(?:ret|exit|trap)[ \t]*;)"
-)
 #: A line that begins an item of the module.
 _ITEM_LINE = re.compile(
     r"[ \t]*(?:\.(?:visible|extern|weak|common|entry|func|global|const|tex|alias|version|target|address_size|file"
     r"|section)(?![A-Za-z0-9_$])|@@DWARF)"
 )
+_LINES = {"statement": STATEMENT_LINE, "item": _ITEM_LINE}
 _HEAD = re.compile(r"\.(?:entry|func)(?![A-Za-z0-9_$])")
 _NAME = re.compile(r"(?<![A-Za-z0-9_$%.])(?:[A-Za-z_][A-Za-z0-9_$]*|[%$][A-Za-z0-9_$]+)")
 _PUNCTUATION = re.compile(r"[\])(>,]")
@@ -87,6 +79,7 @@ class _Recovery:
         """Go on from the first fault to the end."""
         while True:
             self.parser = error.interactive_parser
+            self._complete()
             if at_end(error) or len(self.faults) >= MOST_FAULTS:
                 return self._end(error)
             self._mend(error)
@@ -98,27 +91,34 @@ class _Recovery:
     def _mend(self, error: UnexpectedInput) -> None:
         """Put in what is missing, or leave out what is wrong."""
         position = error.pos_in_stream or 0
-        if self._put_semicolon(error, position) or self._put_directive(error, position):
+        began, kind = self._began(position)
+        following = self._next_line(_LINES[kind], began, position)
+        broken_before = following is not None and self.text.find("\n", following, position) >= 0
+        if not broken_before and (self._put_directive(error, position) or self._put_semicolon(error, position)):
             return
-        began = self._began(position)
-        line_start = self.text.rfind("\n", 0, position) + 1
-        swallowed = (
-            began < line_start and position - line_start <= _LONGEST_OPENING and line_start > self.inserted
-            and _OPENING.fullmatch(self.text, line_start, position)
-        )
-        if swallowed:
-            self._break_off(line_start, began)
+        if following is not None:
+            self._break_off(following, began)
         else:
             self.faults.append(describe(self.text, error))
             self._restart(position, began)
 
+    def _next_line(self, begins: re.Pattern[str], began: int, position: int) -> int | None:
+        """The line where another statement or item begins, if what was begun went on over it."""
+        at = began
+        while True:
+            at = self.text.find("\n", at, position) + 1
+            if at == 0:
+                return None
+            if at > self.inserted and begins.match(self.text, at) and self.text[at : position + 1].strip():
+                return at
+
     def _end(self, error: UnexpectedInput) -> tuple[Any, list[Diagnostic], list[Lost]]:
         """The text ends too early, or no more of it is read: close what is open."""
         position = len(self.text) if at_end(error) else error.pos_in_stream or 0
-        began = self._began(position)
+        began, kind = self._began(position)
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(describe(self.text, error))
-        kind = self._unwind()
+        self._unwind()
         self._lose(began, len(self.text), "" if kind == "statement" else None)
         if not at_end(error):
             self._lose(position, len(self.text), None)
@@ -170,8 +170,8 @@ class _Recovery:
         misses = before[:1] not in tuple("{:,(|[+")
         explain = missing_semicolon if misses else unfinished
         self.faults.append(explain(self.text, line_start))
-        self._unwind()
-        self._lose(began, line_start, "")
+        kind = self._unwind()
+        self._lose(began, line_start, "" if kind == "statement" else None)
         self.inserted = line_start
         self._rewind(line_start)
 
@@ -211,7 +211,7 @@ class _Recovery:
                 if lists == 0:
                     return piece.start()
                 lists -= 1
-            elif word == "\n" and _STATEMENT_LINE.match(text, piece.end()):
+            elif word == "\n" and STATEMENT_LINE.match(text, piece.end()):
                 return piece.end()
         return len(text)
 
@@ -246,17 +246,31 @@ class _Recovery:
 
     # ------------------------------------------------------------ the state of the parser
 
-    def _began(self, position: int) -> int:
-        """Where the statement or item that was begun starts."""
+    def _began(self, position: int) -> tuple[int, str]:
+        """Where the statement or item that was begun starts, and which of them it is."""
         state = self.parser.parser_state
         depth = len(state.state_stack)
-        while not _starts(self.parser, state.state_stack[depth - 1]):
+        while not (kind := _starts(self.parser, state.state_stack[depth - 1])):
             depth -= 1
         for value in state.value_stack[depth - 1 :]:
             start = _start_of(value, self.text)
             if start is not None:
-                return min(start, position)
-        return position
+                return min(start, position), kind
+        return position, kind
+
+    def _complete(self) -> None:
+        """Reduce what is finished before the fault: the automaton waits for what follows before it does."""
+        state = self.parser.parser_state
+        actions, callbacks = state.parse_conf.states, state.parse_conf.callbacks
+        for following in ("AT", "DOT_VERSION"):
+            rules = _reductions(actions, list(state.state_stack), following)
+            for rule in rules:
+                size = len(rule.expansion)
+                children = state.value_stack[len(state.value_stack) - size :]
+                for stack in (state.state_stack, state.value_stack):
+                    del stack[len(stack) - size :]
+                state.value_stack.append(callbacks[rule](children))
+                state.state_stack.append(actions[state.state_stack[-1]][rule.origin.name][1])
 
     def _unwind(self) -> str:
         """Drop what was begun, down to where a statement or an item may begin; which of them."""
@@ -283,6 +297,20 @@ class _Recovery:
     def _lose(self, start: int, end: int, function: str | None) -> None:
         names = frozenset(_NAME.findall(_NOT_CODE.sub(" ", self.text[start:end])))
         self.lost.append(Lost(Span(*line_column(self.text, start), *line_column(self.text, end)), names, function))
+
+
+def _reductions(actions: Any, states: list[Any], following: str) -> list[Any]:
+    """The rules to reduce by so that `following` can stand next; none if it cannot."""
+    rules: list[Any] = []
+    while True:
+        action, target = actions[states[-1]].get(following, (None, None))
+        if action is None:
+            return []
+        if action is Shift:
+            return rules
+        rules.append(target)
+        del states[len(states) - len(target.expansion) :]
+        states.append(actions[states[-1]][target.origin.name][1])
 
 
 def _starts(parser: Any, state: Any) -> str:
