@@ -23,7 +23,7 @@ ALLOWED: dict[str, tuple[float, float]] = {
     "ex2": (2.0**-21, 2.0**-147), "lg2": (2.0**-21, 2.0**-21), "sin": (0.0, 2.0**-14), "cos": (0.0, 2.0**-14),
     "tanh": (2.0**-10, 2.0**-10), "tanh.f16": (0.0, 2.0**-10.987 + 2.0**-12), "tanh.bf16": (0.0, 2.0**-8 + 2.0**-9),
     "ex2.f16": (2.0**-9.9 + 2.0**-11, 2.0**-24), "ex2.bf16": (2.0**-7 + 2.0**-8, 2.0**-133),
-    "rsqrt.f64": (2.0**-52, 0.0), "rcp.f64": (2.0**-20, 0.0),
+    "rsqrt.f64": (2.0**-52, 0.0), "rsqrt.ftz.f64": (2.0**-20, 0.0), "rcp.ftz.f64": (2.0**-20, 0.0),
 }  # fmt: skip
 _APPROXIMATE = frozenset({"approx", "full"})
 #: Beyond this angle the manual promises nothing of sin and cos.
@@ -63,7 +63,8 @@ def _near(vector: Vector, ours: Bytes, theirs: Bytes) -> npt.NDArray[np.bool_]:
     """Both finite and no farther apart than allowed, or the same; each element of packed types on its own."""
     name, type_name = vector.expansion.name, vector.expansion.operands[0].type
     element = type_name.removesuffix("x2")
-    relative, absolute = ALLOWED.get(f"{name}.{element}") or ALLOWED[name]
+    flushed = f"{name}.ftz.{element}" if "ftz" in vector.expansion.opcode.split(".") else ""
+    relative, absolute = ALLOWED.get(flushed) or ALLOWED.get(f"{name}.{element}") or ALLOWED[name]
     a, b = _values(ours, element), _values(theirs, element)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(a - b) <= absolute + relative * np.maximum(np.abs(a), np.abs(b))

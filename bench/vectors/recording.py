@@ -62,7 +62,7 @@ def read_record(path: Path) -> Record:
             index = json.loads(archive.read(_INDEX))
             named = index["vectors"]
             outputs = {
-                name: np.load(io.BytesIO(archive.read(f"{number}.npy")), allow_pickle=False)
+                name: np.ascontiguousarray(np.load(io.BytesIO(archive.read(f"{number}.npy")), allow_pickle=False))
                 for number, (name, _) in enumerate(named)
             }
             return Record(index["made_on"], dict(named), outputs)

@@ -131,7 +131,7 @@ def test_set_combines_and_gives_both_results() -> None:
 
 @pytest.mark.parametrize(("prop", "holds"), [
     ("finite", [0, 0, 1, 1, 1]), ("infinite", [0, 1, 0, 0, 0]), ("number", [0, 1, 1, 1, 1]),
-    ("notanumber", [1, 0, 0, 0, 0]), ("normal", [0, 0, 1, 0, 0]), ("subnormal", [0, 0, 0, 0, 1]),
+    ("notanumber", [1, 0, 0, 0, 0]), ("normal", [0, 0, 1, 1, 0]), ("subnormal", [0, 0, 0, 0, 1]),
 ])
 def test_testp(prop: str, holds: list[int]) -> None:
     rows = [[NAN], [INF], [ONE], [0], [TINY]]

@@ -17,6 +17,9 @@ from ptxgen.executing.emulator.values import SIGNED, Array, is_float, is_packed,
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
+_SUMS = frozenset({"add", "sub", "mul", "fma", "mad"})
+
+
 def by_parts(function: Callable[..., Array], type_name: str) -> Callable[..., Array]:
     """A function of the numbers in a packed type's words, applied to whole words."""
     dtype = storage(type_name)
@@ -32,7 +35,7 @@ def float_function(site: Site, operation: Callable[..., Array], type_name: str) 
     """`operation` over words, with the opcode's .ftz, .sat and .relu, over halves for packed types."""
     fmt = FORMATS[type_name]
     if type_name == "f64":
-        operation = floats.default_nan(operation)
+        operation = (floats.chosen_nan if site.name in _SUMS else floats.default_nan)(operation)
     whole = floats.finish(operation, fmt, ftz=site.has("ftz"), sat=site.has("sat"), rectify=site.has("relu"))
     return by_parts(whole, type_name) if is_packed(type_name) else whole
 
@@ -106,7 +109,7 @@ def subtract(site: Site) -> Run:
         fmt = FORMATS[site.type]
         return _float_run(site, lambda a, b: rounding.add(a, floats.negate_number(b, fmt), fmt, mode))
     if site.has("cc") or site.name == "subc":
-        return _with_carry(site, integers.subtract_with_borrow, use=site.name == "subc", make=site.has("cc"))
+        return _with_carry(site, integers.subtract_with_carry, use=site.name == "subc", make=site.has("cc"))
     if is_packed(site.type):
         return _packed_integers(site, integers.saturating_subtract if site.has("sat") else np.subtract)
     if site.has("sat"):
@@ -270,6 +273,8 @@ def square_root(site: Site) -> Run:
 def approximate(site: Site) -> Run:
     if not is_float(site.type):
         raise site.unsupported("the function exists for floats only")
+    if site.type == "f64" and site.has("ftz"):
+        return site.simple(floats.approximate_high(site.name), site.type, site.bits(site.operands[1], site.type))
     return _float_run(site, floats.approximate(site.name, FORMATS[site.type]))
 
 

@@ -163,12 +163,13 @@ def sign_extend(a: Ints, size: Ints, *, clamp: bool) -> Ints:
 def find_nth(mask: Ints, base: Ints, offset: Ints) -> Ints:
     """fns: the place of the offset-th set bit of a uint32 from bit `base` up (down for negative offsets).
 
-    An offset of 0 asks for bit `base` itself. All ones where there is no such bit.
+    An offset of 0 asks for bit `base` itself. All ones where there is no such bit, or no bit `base`.
     """
     mask, base, offset = np.broadcast_arrays(mask, base, offset)
     places = np.arange(32)
     down = offset[:, None] < 0
     inside = np.where(down, places <= base[:, None], places >= base[:, None])
+    inside &= base[:, None] < 32
     inside &= (mask[:, None] >> places.astype(np.uint32) & np.uint32(1)) != 0
     upward = np.cumsum(inside, axis=1)
     rank = np.where(down, upward[:, -1:] + 1 - upward, upward)

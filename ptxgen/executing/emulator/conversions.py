@@ -38,6 +38,9 @@ def convert(site: Site) -> Run:
         finish = floats.finish(lambda a: converting.integer_to_float(a, fmt, mode or "rn"), fmt, sat=site.has("sat"))
         return site.simple(finish, target, site.number(site.operands[1], source))
     words = site.bits(site.operands[1], source)
+    if target == "tf32" and mode == "rna":
+        satfinite = site.has("satfinite")
+        return site.simple(lambda a: converting.to_tf32_away(a, satfinite=satfinite), target, words)
     if not is_float(target):
         return _convert_to_integer(site, target, source, mode, words)
     return site.simple(_between_floats(site, target, source, mode), target, words)

@@ -70,9 +70,9 @@ def float_to_integer(words: Array, fmt: Format, target: str, rounding_name: str)
 def float_to_float(words: Array, source: Format, target: Format, mode: str, *, ftz: bool) -> Array:
     """Words of `target`; `mode` is a rounding, an integral rounding, or "" for exact widening."""
     if ftz and source.name == "f32":
-        words = flush(words, source)
+        words = _canonical(flush(words, source), source)
     if source.name == target.name and not mode:
-        return words
+        return _canonical(words, source) if source.name == "f16" else words
     value = rounding.widen(words, source)
     if mode in _DIRECTIONS:
         value = to_integral(value, mode)
@@ -82,9 +82,30 @@ def float_to_float(words: Array, source: Format, target: Format, mode: str, *, f
         result: Array = words.astype(np.uint32) << np.uint32(16)
     else:
         result = rounding.narrow(value, target, mode or "rn")
-    if source.name == "f64" and target.name != "f64":
+    if target.name == "f64":
+        return np.where(is_nan(result, target), quiet(result, target), result)
+    if source.name == "f64":
         result = _keep_payload(words, result, target)
-    return flush(result, target) if ftz and target.name == "f32" else result
+    if not ftz or target.name != "f32":
+        return result
+    return flush(result, target) if source.name == "f64" else _canonical(flush(result, target), target)
+
+
+def to_tf32_away(words: Array, *, satfinite: bool) -> Array:
+    """cvt.rna.tf32.f32 over uint32 words: an addition and a mask, to which a NaN is a number like others.
+
+    `satfinite` steps down from infinity and beyond, as an sm_90 GPU does it.
+    """
+    finite = (words & np.uint32(0x7F800000)) != 0x7F800000
+    result = np.where(finite, words + np.uint32(0x1000), words) & np.uint32(0xFFFFE000)
+    if not satfinite:
+        return result
+    return np.where((result & np.uint32(0x7F800000)) == 0x7F800000, result - np.uint32(0x2000), result)
+
+
+def _canonical(words: Array, fmt: Format) -> Array:
+    """Every NaN becomes the format's own."""
+    return np.where(is_nan(words, fmt), fmt.word.type(fmt.nan), words)
 
 
 def _keep_payload(doubles: Array, result: Array, target: Format) -> Array:

@@ -103,6 +103,23 @@ def default_nan(operation: Callable[..., Array]) -> Callable[..., Array]:
     return whole
 
 
+def chosen_nan(operation: Callable[..., Array]) -> Callable[..., Array]:
+    """An f64 sum, product or fma of which a NaN operand goes through, sign and payload: the second before the third
+    before the first, as an sm_90 GPU has it."""
+    fmt = rounding.F64
+
+    def whole(*words: Array) -> Array:
+        result = operation(*words)
+        if not is_nan(result, fmt).any():
+            return result
+        first, *others = words
+        for word in (first, *reversed(others)):
+            result = np.where(is_nan(word, fmt), quiet(word, fmt), result)
+        return result
+
+    return default_nan(whole)
+
+
 def negate(words: Array, fmt: Format) -> Array:
     return words ^ fmt.word.type(sign_bit(fmt))
 
@@ -163,7 +180,8 @@ def test_property(words: Array, prop: str, fmt: Format) -> Bools:
         return size > top
     if prop == "subnormal":
         return is_subnormal(words, fmt)
-    return (size < top) & ((words & top) != 0)
+    # Zeros are normal to the hardware.
+    return (size < top) & ~is_subnormal(words, fmt)
 
 
 def _reciprocal_root(x: F64Array) -> F64Array:
@@ -193,6 +211,7 @@ APPROXIMATE: dict[str, Callable[[F64Array], F64Array]] = {
 
 
 def approximate(name: str, fmt: Format) -> Callable[[Array], Array]:
+    """The function over words of a format."""
     function = APPROXIMATE[name]
 
     def compute(words: Array) -> Array:
@@ -200,6 +219,20 @@ def approximate(name: str, fmt: Format) -> Callable[[Array], Array]:
         if fmt.name == "f64":
             return value.view(np.uint64)
         return rounding.narrow(value, fmt, "rn")
+
+    return compute
+
+
+def approximate_high(name: str) -> Callable[[Array], Array]:
+    """rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the upper 32 bits in, the upper 32 bits out (PTX ISA).
+
+    What is NaN then, infinities with a payload in the lower half being none, gives 0x7fffffff00000000.
+    """
+    function, half = APPROXIMATE[name], np.uint64(0xFFFFFFFF00000000)
+
+    def compute(words: Array) -> Array:
+        result = flush(function(flush(words & half, rounding.F64).view(np.float64)).view(np.uint64), rounding.F64)
+        return np.where(is_nan(result, rounding.F64), np.uint64(0x7FFFFFFF00000000), result & half)
 
     return compute
 

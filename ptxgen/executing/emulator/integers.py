@@ -99,15 +99,12 @@ def add_with_carry(a: Ints, b: Ints, carry: Bools | None) -> tuple[Ints, Bools]:
     return total, out
 
 
-def subtract_with_borrow(a: Ints, b: Ints, borrow: Bools | None) -> tuple[Ints, Bools]:
-    """(a - b - borrow, borrow out) over unsigned arrays."""
-    rest = a - b
-    out = a < b
-    if borrow is not None:
-        less = rest - borrow.astype(a.dtype)
-        out = out | (borrow & (rest == 0))
-        rest = less
-    return rest, out
+def subtract_with_carry(a: Ints, b: Ints, carry: Bools | None) -> tuple[Ints, Bools]:
+    """(a - b - borrow, carry out) over unsigned arrays.
+
+    A carry is the absence of a borrow, as in the hardware's adder: `addc` after `sub.cc` sees what it sees on a GPU.
+    """
+    return add_with_carry(a, ~b, np.ones(1, np.bool_) if carry is None else carry)
 
 
 def dot_bytes(a: Ints, b: Ints, c: Ints, *, signed_a: bool, signed_b: bool) -> Ints:

@@ -40,7 +40,7 @@ class Format:
 F16 = Format("f16", 10, -14, 15, np.dtype(np.uint16), 0x7FFF)
 BF16 = Format("bf16", 7, -126, 127, np.dtype(np.uint16), 0x7FFF)
 F32 = Format("f32", 23, -126, 127, np.dtype(np.uint32), 0x7FFFFFFF)
-TF32 = Format("tf32", 10, -126, 127, np.dtype(np.uint32), 0x7FFFFFFF)
+TF32 = Format("tf32", 10, -126, 127, np.dtype(np.uint32), 0x7FFFE000)
 F64 = Format("f64", 52, -1022, 1023, np.dtype(np.uint64), 0xFFF8000000000000)
 FORMATS = {
     "f16": F16, "bf16": BF16, "f32": F32, "f64": F64, "tf32": TF32, "f16x2": F16, "bf16x2": BF16, "f32x2": F32,
