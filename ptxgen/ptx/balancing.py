@@ -36,7 +36,7 @@ STATEMENT_LINE = re.compile(
     r"|[%$_A-Za-z][A-Za-z0-9_$]*[ \t]*:(?!:)))"
 )
 #: What stands in bodies only, behind a brace.
-_BODY_ONLY = re.compile(
+BODY_ONLY = re.compile(
     r"@[!%$\w]|[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_:]+)+[ \t]+\S|(?:ret|exit|trap)[ \t]*;|bra[ \t]"
     r"|[$%][A-Za-z0-9_$]+[ \t]*:"
     r"|\.(?:reg|local|param)(?![A-Za-z0-9_$])"
@@ -196,7 +196,7 @@ def _settle(text: str, segment: _Segment, edits: list[tuple[int, str]], faults: 
             edits.append((position, " "))
             faults.append(Diagnostic(span_at(text, position), "error", "extra-brace",
                                      "unexpected '}': nothing is open here that it could close"))
-        elif len(opened) == 1 and ((extra > 0 and not ends_body) or _BODY_ONLY.match(text, behind)):
+        elif len(opened) == 1 and ((extra > 0 and not ends_body) or BODY_ONLY.match(text, behind)):
             extra -= 1
             edits.append((position, " "))
             faults.append(Diagnostic(span_at(text, position), "error", "extra-brace",

@@ -87,35 +87,42 @@ class Builder(Transformer[Token, Module]):
     # ------------------------------------------------------------ module
 
     def module(self, items: Children) -> Module:
-        headings: dict[str, Heading] = {}
+        headings: list[Heading] = []
         kept: list[Function | Variable | Directive] = []
         for item in items:
             if isinstance(item, Heading):
                 self._check_heading(item, headings, bool(kept))
-                headings.setdefault(item.kind, item)
+                headings.append(item)
             elif isinstance(item, list):
                 kept.extend(item)
             else:
                 kept.append(item)
-        version, target, size = (headings.get(k) for k in ("version", "target", "address_size"))
+        version = next((h for h in headings if h.kind == "version"), None)
+        size = next((h for h in headings if h.kind == "address_size"), None)
         return Module(
             version=version.values[0] if version else "",
-            target=target.values if target else (),
+            target=tuple(word for h in headings if h.kind == "target" for word in h.values),
             address_size=int(size.values[0], 0) if size else None,
             items=tuple(kept),
             span=version.span if version else Span(1, 1, 1, 1),
+            headings=tuple(Directive(h.kind, f".{h.kind} {', '.join(h.values)}", None, h.span) for h in headings),
         )
 
-    def _check_heading(self, item: Heading, seen: dict[str, Heading], late: bool) -> None:
-        spelled = f".{item.kind}"
-        if item.kind in seen:
-            self.fault(item.span, "duplicate-directive", f"{spelled} is given twice")
+    def _check_heading(self, item: Heading, seen: Sequence[Heading], late: bool) -> None:
+        """First .version, then .target (several lines of it are taken together), then .address_size; then the rest."""
+        kinds = [h.kind for h in seen]
+        if item.kind in kinds and (item.kind != "target" or late or kinds[-1] != "target"):
+            self.fault(item.span, "duplicate-directive", f".{item.kind} is given twice")
         elif item.kind == "version" and (seen or late):
             self.fault(item.span, "misplaced-directive", ".version must be the first directive of the file")
-        elif item.kind == "target" and late:
+        elif item.kind == "target" and (late or "address_size" in kinds):
             self.fault(item.span, "misplaced-directive", ".target must follow .version directly")
+        elif item.kind == "address_size" and late:
+            self.fault(item.span, "misplaced-directive", ".address_size must follow .target directly")
 
     def version(self, c: Children) -> Heading:
+        if c[0].line != c[1].line:
+            self.fault(span_of(c[1]), "misplaced-directive", "the version stands on the line of .version")
         return Heading("version", (str(c[1]),), between(c[0], c[-1]))
 
     def target(self, c: Children) -> Heading:
@@ -226,8 +233,9 @@ class Builder(Transformer[Token, Module]):
         if not c:
             return "dimension", None
         value = c[0].value
-        if not isinstance(value, int) or value < 0:
-            self.fault(c[0].span, "bad-dimension", "an array's extent is a non-negative integer")
+        if not isinstance(value, int) or not c[0].text.isalnum():
+            self.fault(c[0].span, "bad-dimension", "an array's extent is one plain integer",
+                       f"write [{value}]" if isinstance(value, int) and value >= 0 else "")
             value = 1
         return "dimension", value
 

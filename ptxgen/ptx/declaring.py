@@ -72,13 +72,17 @@ def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) 
             dimensions.append(part[1])
         else:
             value = Name(str(part), _token_span(part)) if isinstance(part, Token) else part
-            values = value if isinstance(value, list) else [value]
             shape = (*dimensions, head.vector) if head.vector > 1 else tuple(dimensions)
 
             def report(text: str) -> None:
                 fault(span, "bad-initialiser", text, "")
 
-            initialiser = flatten(values, shape, head.type, report)
+            if isinstance(value, list) and not shape:
+                report("a single value stands without braces")
+            elif shape and not isinstance(value, list):
+                report("the values of an array or a vector stand in braces")
+            values = value if isinstance(value, list) else [value]
+            initialiser = flatten(values, shape, head.type, report, head.vector) if shape else tuple(values[:1])
     return Unlinked(
         Variable(
             head.space, head.type, str(name), count, head.vector, head.alignment,
@@ -92,13 +96,17 @@ _MOST_PADDING = 1 << 20
 
 
 def flatten(
-    values: list[Any], shape: tuple[int | None, ...], kind: str, fault: Callable[[str], None]
+    values: list[Any], shape: tuple[int | None, ...], kind: str, fault: Callable[[str], None], vector: int = 1
 ) -> tuple[Operand, ...]:
     """Nested initial values as one flat list: rows shorter than their extent are filled with zeros,
-    except at the very end. `shape` holds the extents, the vector's last."""
-    if not any(isinstance(v, list) for v in values):
-        if len(shape) > 1 and len(values) > 1:
-            fault("the values of each row need braces of their own")
+    except at the very end. `shape` holds the extents, the vector's last, whose elements must all be given."""
+    nested = sum(isinstance(v, list) for v in values)
+    if nested < len(values) and (nested or len(shape) > 1):
+        fault("the values of each row need braces of their own")
+        return ()
+    if not nested:
+        if len(shape) == 1 and 1 < vector != len(values):
+            fault(f"{len(values)} values for a vector of {vector}")
         return tuple(values)
     inner = shape[1:]
     if not inner or any(extent is None for extent in inner):
@@ -111,7 +119,7 @@ def flatten(
     zero = Immediate("0.0", 0.0, "f64") if kind.startswith(("f", "bf")) else Immediate("0", 0, "int")
     flat: list[Operand] = []
     for position, value in enumerate(values):
-        row = list(flatten(value if isinstance(value, list) else [value], inner, kind, fault))
+        row = list(flatten(value, inner, kind, fault, vector))
         if len(row) > width:
             fault(f"a row of {len(row)} values where {width} fit")
         if position < len(values) - 1:

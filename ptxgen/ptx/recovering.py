@@ -13,7 +13,7 @@ from typing import Any
 from lark import Lark, Token, UnexpectedInput, UnexpectedToken
 from lark.parsers.lalr_analysis import Shift
 
-from ptxgen.ptx.balancing import STATEMENT_LINE, balance
+from ptxgen.ptx.balancing import BODY_ONLY, STATEMENT_LINE, balance
 from ptxgen.ptx.diagnostics import MOST_FAULTS, Diagnostic
 from ptxgen.ptx.explaining import (
     DIRECTIVES,
@@ -217,9 +217,10 @@ class _Recovery:
 
     def _item_end(self, position: int, inside: str) -> tuple[int, bool]:
         """Behind its semicolon or last brace, or where the next line begins another; or where a function's body
-        begins, and then True."""
+        begins, and then True. Statements outside of any body are passed over together."""
         text = self.text
         depth = 0
+        outside = BODY_ONLY.match(text, position) is not None
         for piece in _PIECE.finditer(text, position):
             word = piece[0]
             if word == "{":
@@ -231,7 +232,7 @@ class _Recovery:
                 depth -= 1
                 if depth <= 0:
                     return piece.end(), False
-            elif (word == ";" and depth <= 0) or (word == "\n" and _ITEM_LINE.match(text, piece.end())):
+            elif (word == ";" and depth <= 0 and not outside) or (word == "\n" and _ITEM_LINE.match(text, piece.end())):
                 return piece.end(), False
         return len(text), False
 

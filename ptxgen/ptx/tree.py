@@ -197,11 +197,12 @@ class Module:
     """A whole file. `lost` is empty unless it was read by `parse_tolerant` and has faults."""
 
     version: str                                # "8.0"
-    target: tuple[str, ...]                     # ("sm_80",) or ("sm_80", "debug")
+    target: tuple[str, ...]                     # ("sm_80",) or ("sm_80", "debug"); of all lines that say it
     address_size: int | None
     items: tuple[Function | Variable | Directive, ...]
     span: Span = field(default=NOWHERE, compare=False)
     lost: tuple[Lost, ...] = field(default=(), compare=False)
+    headings: tuple[Directive, ...] = field(default=(), compare=False)     # the three, as they were written
 
     def entries(self) -> tuple[Function, ...]:
         return tuple(i for i in self.items if isinstance(i, Function) and i.kind == "entry")
