@@ -32,7 +32,7 @@ WHOLE = [e for e in forms("wmma") if ".mma." in e.opcode]
 
 
 def test_all_kinds_are_there() -> None:
-    assert len(DENSE) > 30 and len(SPARSE) > 25 and len(QUARTERS) == 12 and len(WHOLE) > 25
+    assert [len(DENSE) > 30, len(SPARSE) > 25, len(QUARTERS) == 12, len(WHOLE) > 25] == [True] * 4
 
 
 @pytest.mark.parametrize("expansion", DENSE, ids=lambda e: e.opcode)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ptxgen.executing.emulator import races
 from ptxgen.executing.emulator.lanes import Lanes, lane_at
 from ptxgen.executing.emulator.machine import Machine
-from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region, describe, window_of
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, RANK_SHIFT, WRITABLE, Region, describe, window_of
 from ptxgen.executing.emulator.values import Array, Bools
 from ptxgen.executing.protocol import FaultKind
 
@@ -24,6 +24,8 @@ Offsets: TypeAlias = Any
 
 def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Offsets:
     """Byte offsets into the region's data; addresses outside an instance lead to its unmapped first bytes."""
+    if region.space == "shared" and m.cluster_size > 1:
+        return _cluster_offsets(m, region, address, lanes)
     offset = address - region.base
     if region.instances == 1:
         return offset
@@ -31,6 +33,17 @@ def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Off
     if region.space == "shared":
         return np.asarray(offset + m.block_of[lanes] * region.stride)
     return np.asarray(offset + np.arange(m.lanes)[lanes] * region.stride)
+
+
+def _cluster_offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Offsets:
+    """Shared memory of the lane's own block, or of the block of its cluster that the address names."""
+    block, size = m.block_of[lanes], m.cluster_size
+    rank = (address >> RANK_SHIFT) - 1
+    own = rank < 0
+    offset = np.where(own, address, address & (1 << RANK_SHIFT) - 1) - region.base
+    offset = np.where((offset < 0) | (offset >= region.stride) | (rank >= size), 0, offset)
+    block = np.where(own, block, block // size * size + np.minimum(rank, size - 1))
+    return np.asarray(offset + block * region.stride)
 
 
 def check(
@@ -94,6 +107,11 @@ def _named_space(m: Machine, region: Region, address: int, window: str) -> str:
     return ""
 
 
+def _private(m: Machine, region: Region) -> bool:
+    """Whether only threads of one block come to a byte of the region."""
+    return region.space == "shared" and m.cluster_size == 1
+
+
 def _granules(region: Region, offset: Offsets, width: int) -> Offsets:
     place = offset >> region.shift
     parts = width >> region.shift
@@ -138,7 +156,7 @@ def _trace_check(
         if trace is None:
             continue
         bad = races.conflicts(
-            trace, where, me, block_sync, warp_sync, m.order, private=region.space == "shared"
+            trace, where, me, block_sync, warp_sync, m.order, private=_private(m, region)
         )
         if bad is None:
             continue
@@ -174,7 +192,7 @@ def load(
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
             found = _trace_check(m, region, here, address, lanes, width, against, "reads")
-            races.record_reads(region.reads, *found, m.order, time, private=region.space == "shared")
+            races.record_reads(region.reads, *found, m.order, time, private=_private(m, region))
     return result
 
 

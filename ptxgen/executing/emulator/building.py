@@ -285,4 +285,5 @@ def build(module: Module, name: str | None) -> Program:
         bool(kinds.get("global", set()) - {"read"}),
         frozenset(space for space, found in kinds.items() if found & {"atomic", "strong"}),
         builder.fenced, _dimensions(entry, "reqntid"), _dimensions(entry, "maxntid"),
+        _dimensions(entry, "reqnctapercluster"),
     )

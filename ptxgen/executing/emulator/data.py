@@ -10,7 +10,7 @@ import numpy as np
 from ptxgen.executing.emulator import access
 from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Machine
-from ptxgen.executing.emulator.memory import GENERIC_BIAS, Region, window_of
+from ptxgen.executing.emulator.memory import GENERIC_BIAS, RANK_SHIFT, Region, window_of
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS, Array, Bools
@@ -120,12 +120,21 @@ def is_in_space(site: Site) -> Run:
     window = np.uint64((site.bias(space_of(site)) or GENERIC_BIAS["global"]) >> 40)
     elsewhere = np.array([GENERIC_BIAS[s] >> 40 for s in GENERIC_BIAS if s != "global"], np.uint64)
     everything_else = space_of(site) == "global"
+    own_block = site.has("shared", "shared::cta")
 
     def test(a: Array) -> Array:
-        high = a.astype(np.uint64) >> np.uint64(40)
+        high = a.astype(np.uint64) >> np.uint64(RANK_SHIFT if own_block else 40)
+        if own_block:
+            return high == window << np.uint64(40 - RANK_SHIFT)
         return ~np.isin(high, elsewhere) if everything_else else high == window
 
-    return site.simple(test, "pred", site.bits(site.operands[1], "u64"))
+    return site.simple(test, "pred", site.pointer(site.operands[1]))
+
+
+def policy(site: Site) -> Run:
+    """createpolicy: a word for the cache, which nothing here has."""
+    put = site.put(site.operands[0], "b64")
+    return lambda m, lanes: put(m, lanes, np.zeros(1, np.uint64))
 
 
 def nothing(site: Site) -> Run:

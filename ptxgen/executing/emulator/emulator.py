@@ -97,7 +97,8 @@ class Emulator:
             blocks = min(size, total - first)
             regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
             machine = start_batch(
-                launch, first, blocks, program.register_types, program.unproven, regions, report, order, lines
+                launch, first, blocks, program.register_types, program.unproven, regions, report, order, lines,
+                program.cluster or (1, 1, 1),
             )
             try:
                 schedule.run(

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from ptxgen.executing.emulator import (
     arithmetic,
     atomics,
+    clusters,
     conversions,
+    copies,
     data,
     logic,
     matrix_memory,
     matrix_steps,
+    mbarriers,
     special,
     together,
     video,
@@ -64,12 +67,13 @@ DECODERS: dict[str, Decoder] = {
     "mov": data.move, "cvt": conversions.convert, "ld": data.load, "ldu": data.load, "st": data.store,
     "cvta": data.convert_address, "isspacep": data.is_in_space,
     "prefetch": data.nothing, "prefetchu": data.nothing, "nanosleep": data.nothing, "pmevent": data.nothing,
-    "griddepcontrol": data.nothing, "setmaxnreg": data.nothing, "discard": data.nothing,
+    "griddepcontrol": data.nothing, "createpolicy": data.policy, "setmaxnreg": data.nothing, "discard": data.nothing,
     "applypriority": data.nothing,
     "atom": atomics.atomic, "red": atomics.atomic,
     "shfl": together.shuffle, "vote": together.vote, "match": together.match, "redux": together.reduce,
     "elect": together.elect, "activemask": together.active_mask, "bar": together.barrier,
     "barrier": together.barrier, "membar": together.fence, "fence": together.fence,
+    "mbarrier": mbarriers.barrier, "cp": copies.copy, "mapa": clusters.map_address, "getctarank": clusters.rank_of,
     "mma": matrix_steps.multiply, "wmma": matrix_memory.whole, "ldmatrix": matrix_memory.load,
     "stmatrix": matrix_memory.store, "movmatrix": matrix_memory.move,
     "trap": together.trap, "brkpt": together.trap,
@@ -80,6 +84,8 @@ DECODERS: dict[str, Decoder] = {
         for stem in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset") for number in (2, 4)
     },
 }
+#: Asynchronous kinds of instructions that otherwise happen at once.
+_LATE: dict[str, Decoder] = {"st.async": copies.store_late, "red.async": copies.reduce_late, "st.bulk": copies.fill}
 #: Instructions, by the beginning of their opcode, of hardware that the emulator does not model.
 NEEDS_GPU: dict[str, str] = {
     **{f"{name}.": "textures" for name in ("tex", "tld4", "txq", "istypep")},
@@ -149,7 +155,7 @@ def decode(site: Site) -> Step:
     for beginning, what in NEEDS_GPU.items():
         if opcode.startswith(beginning):
             raise site.unsupported(f"this needs a GPU, {what} are not emulated")
-    decoder = DECODERS.get(site.name)
+    decoder = _LATE.get(".".join((site.name, *site.words[:1]))) or DECODERS.get(site.name)
     if decoder is None:
         raise site.unsupported("the emulator does not have this instruction")
     for word in site.words:

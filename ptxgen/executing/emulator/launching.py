@@ -22,6 +22,8 @@ _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 #: Static shared memory, and shared memory in all with the opt-in of the newest targets (sm_90 and later).
 _STATIC_SHARED = 49_152
 _ALL_SHARED = 232_448
+#: Blocks of a cluster that every target with clusters has room for, and the most with the opt-in of some.
+_LARGEST_CLUSTER = 16
 #: Local memory a thread may have.
 _LOCAL = 512 << 10
 
@@ -40,6 +42,10 @@ def launch_fault(program: Program, launch: Launch) -> Fault | None:
         why = f"blocks of {launch.block}, but the kernel requires {program.exact_block} (.reqntid)"
     elif program.largest_block is not None and threads > int(np.prod(program.largest_block)):
         why = f"blocks of {threads} threads, but the kernel allows {program.largest_block} (.maxntid)"
+    elif program.cluster is not None and any(g % c for g, c in zip(launch.grid, program.cluster, strict=True)):
+        why = f"a grid of {launch.grid} is no multiple of clusters of {program.cluster} (.reqnctapercluster)"
+    elif program.cluster is not None and int(np.prod(program.cluster)) > _LARGEST_CLUSTER:
+        why = f"clusters of {program.cluster} have more than {_LARGEST_CLUSTER} blocks"
     elif launch.shared_bytes < 0 or program.static_shared > _STATIC_SHARED:
         why = f"{program.static_shared} bytes of static shared memory (at most {_STATIC_SHARED})"
     elif program.static_shared + launch.shared_bytes > _ALL_SHARED:
@@ -191,7 +197,9 @@ def blocks_at_once(program: Program, launch: Launch, *, lanes: int, memory: int)
     cost = sum(r.stride * r.instances * (1 + (36 >> r.shift if r.reads else 1)) for r in one.values())
     cost += threads * 8 * len(program.register_types)
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    return max(1, min(blocks, lanes // threads, memory // max(cost, 1)))
+    wanted = max(1, min(blocks, lanes // threads, memory // max(cost, 1)))
+    together = int(np.prod(program.cluster)) if program.cluster else 1
+    return -(-wanted // together) * together
 
 
 def results(

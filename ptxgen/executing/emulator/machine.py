@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.executing.emulator.lanes import Lanes, lane_at
+from ptxgen.executing.emulator.lanes import LaneArray, Lanes, lane_at
+from ptxgen.executing.emulator.late import Late
 from ptxgen.executing.emulator.memory import Region
 from ptxgen.executing.emulator.races import Order, Shape, Tags
 from ptxgen.executing.emulator.values import Array, Bools, storage
@@ -75,6 +76,19 @@ def coordinates(index: int, extent: Dim3) -> Dim3:
     return index % x, index // x % y, index // (x * y)
 
 
+def block_coordinates(number: int, grid: Dim3, cluster: Dim3) -> Dim3:
+    """Coordinates of block `number` of the grid; those of a cluster are numbered one after the other."""
+    size = cluster[0] * cluster[1] * cluster[2]
+    whole = coordinates(number // size, clusters_of(grid, cluster))
+    x, y, z = (w * c + i for w, c, i in zip(whole, cluster, coordinates(number % size, cluster), strict=True))
+    return x, y, z
+
+
+def clusters_of(grid: Dim3, cluster: Dim3) -> Dim3:
+    """The grid in clusters."""
+    return grid[0] // cluster[0], grid[1] // cluster[1], grid[2] // cluster[2]
+
+
 @dataclass(slots=True)
 class Machine:
     """One batch: blocks `first_block` to `first_block + blocks - 1` of the grid."""
@@ -107,6 +121,17 @@ class Machine:
     changes: int = 0                           # memory instructions that write
     jumps: int = 0                             # backward jumps while nobody else could run
     snapshot: Snapshot | None = None
+    cluster: Dim3 = (1, 1, 1)                  # blocks of a cluster, which follow one another in a batch
+    late: list[Late] = field(default_factory=list)             # asynchronous operations not yet carried out
+    committed: dict[str, Array] = field(default_factory=dict)  # by kind, then lane: groups committed
+    phases: dict[int, int] = field(default_factory=dict)       # by place of an mbarrier: when a phase last ended
+    cluster_arrived: Array = field(default_factory=lambda: np.zeros(0, np.int64))      # by lane: times
+    cluster_waited: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    cluster_waiting: list[tuple[LaneArray, int, int]] = field(default_factory=list)    # lanes, step after, line
+
+    @property
+    def cluster_size(self) -> int:
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
 
     @property
     def lanes(self) -> int:
@@ -128,12 +153,16 @@ class Machine:
         twin.lines = list(self.lines)
         twin.groups, twin.parked = dict(self.groups), dict(self.parked)
         twin.waiting = list(self.waiting)
+        twin.late, twin.phases = list(self.late), dict(self.phases)
+        twin.committed = {kind: number.copy() for kind, number in self.committed.items()}
+        twin.cluster_arrived, twin.cluster_waited = self.cluster_arrived.copy(), self.cluster_waited.copy()
+        twin.cluster_waiting = list(self.cluster_waiting)
         twin.alive, twin.alive_in_block = self.alive.copy(), self.alive_in_block.copy()
         return twin
 
     def thread_id(self, lane: int) -> tuple[Dim3, Dim3]:
         """(block, thread) of a lane."""
-        block = coordinates(self.first_block + lane // self.threads, self.launch.grid)
+        block = block_coordinates(self.first_block + lane // self.threads, self.launch.grid, self.cluster)
         return block, coordinates(lane % self.threads, self.launch.block)
 
     def fault(
@@ -205,7 +234,7 @@ def make_order(launch: Launch, *, fenced: bool) -> Order:
 
 def start_batch(
     launch: Launch, first_block: int, blocks: int, register_types: list[str], unproven: frozenset[int],
-    regions: dict[str, Region], report: Report, order: Order, lines: list[int],
+    regions: dict[str, Region], report: Report, order: Order, lines: list[int], cluster: Dim3 = (1, 1, 1),
 ) -> Machine:
     """A machine with all lanes of the batch ready at program counter 0."""
     x, y, z = launch.block
@@ -223,5 +252,6 @@ def start_batch(
         {slot: np.zeros(lanes, np.bool_) for slot in unproven},
         regions, report, order, lines,
         {0: slice(0, lanes)}, {}, [], np.ones(lanes, np.bool_), np.full(blocks, threads, np.int64), lanes,
-        block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots,
+        block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots, cluster=cluster,
+        cluster_arrived=np.zeros(lanes, np.int64), cluster_waited=np.zeros(lanes, np.int64),
     )

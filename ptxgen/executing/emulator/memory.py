@@ -24,6 +24,8 @@ WINDOWS: dict[str, int] = {
     "shared": 0x7A << WINDOW_SHIFT, "local": 0x7B << WINDOW_SHIFT, "global": 0x7C << WINDOW_SHIFT,
     "const": 0x7D << WINDOW_SHIFT, "param": 0x7E << WINDOW_SHIFT,
 }
+#: Bits of a shared address from here on name another block of the cluster.
+RANK_SHIFT = 24
 #: Where a space's own addresses begin; never 0, so that a null pointer points nowhere.
 FIRST_ADDRESS: dict[str, int] = {
     "shared": 1024, "local": 1024, "global": WINDOWS["global"] + 4096, "const": 1024, "param": 1024,

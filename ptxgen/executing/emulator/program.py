@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Carries one instruction out for a set of lanes.
 Run = Callable[["Machine", Lanes], None]
 
-Action = Literal["plain", "jump", "table", "exit", "barrier", "warp"]
+Action = Literal["plain", "jump", "table", "exit", "barrier", "warp", "cluster"]
 
 
 @dataclass(slots=True)
@@ -80,4 +80,5 @@ class Program:
     fenced: bool
     exact_block: Dim3 | None = None                    # .reqntid
     largest_block: Dim3 | None = None                  # .maxntid
+    cluster: Dim3 | None = None                        # .reqnctapercluster
     notes: list[str] = field(default_factory=list)

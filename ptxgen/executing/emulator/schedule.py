@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from ptxgen.executing.emulator import barriers, warps
+from ptxgen.executing.emulator import barriers, clusters, late, warps
 from ptxgen.executing.emulator.lanes import Lanes, count, lane_at, select, union
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Program, Step
@@ -67,6 +67,8 @@ def _wake(m: Machine, program: Program) -> bool:
         m.parked[counter] = lanes
     if m.waiting:
         barriers.deadlock(m)
+    if m.cluster_waiting:
+        clusters.deadlock(m)
     for counter, lanes in m.parked.items():
         m.line = program.steps[counter].line
         warps.never_gathered(m, lanes, program.steps[counter].opcode)
@@ -152,6 +154,9 @@ def _run_group(
                 return 0
             counter += 1
             continue
+        if step.action == "cluster":
+            clusters.wait(m, some, counter + 1)
+            return 0
         if step.action == "table":
             _jump_by_table(m, step, some)
             return 0
@@ -217,3 +222,6 @@ def _exit(m: Machine, lanes: Lanes) -> None:
     m.alive_in_block -= np.bincount(m.block_of[lanes], minlength=m.blocks)
     if m.waiting:
         barriers.release(m)
+    if m.late:
+        late.finish_exiting(m, lanes)
+    clusters.release(m)

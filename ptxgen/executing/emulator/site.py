@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ptxgen.executing.emulator import special
-from ptxgen.executing.emulator.lanes import Lanes
+from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS
 from ptxgen.executing.emulator.program import Run
@@ -31,6 +31,8 @@ from ptxgen.executing.emulator.values import (
     immediate_bits,
     is_signed,
     number_dtype,
+    quarter_words,
+    quarters_of,
     storage,
     wide_words,
 )
@@ -132,12 +134,14 @@ class Site:
     def _packed(self, vector: Vector, type_name: str) -> Getter:
         """`{a, b}` as one word, the first element lowest."""
         width = BITS[type_name] // len(vector.elements)
-        if width not in UNSIGNED or (width < 64 and type_name == "b128"):
+        if width not in UNSIGNED or (width < 32 and type_name == "b128"):
             raise self.unsupported(f"{len(vector.elements)} elements do not fill a .{type_name}")
         parts = [self.bits(element, f"b{width}") for element in vector.elements]
         dtype = storage(type_name)
-        if type_name == "b128":
+        if type_name == "b128" and len(parts) == 2:
             return lambda m, lanes: wide_words(parts[0](m, lanes), parts[1](m, lanes))
+        if type_name == "b128":
+            return lambda m, lanes: quarter_words([np.broadcast_to(p(m, lanes), (count(lanes),)) for p in parts])
 
         def get(m: Machine, lanes: Lanes) -> Array:
             word = parts[0](m, lanes).astype(dtype)
@@ -224,14 +228,15 @@ class Site:
 
     def _unpack(self, vector: Vector, type_name: str) -> Putter:
         width = BITS[type_name] // len(vector.elements)
-        if width not in UNSIGNED or (width < 64 and type_name == "b128"):
+        if width not in UNSIGNED or (width < 32 and type_name == "b128"):
             raise self.unsupported(f"{len(vector.elements)} elements do not share a .{type_name}")
         parts = [self.put(element, f"b{width}") for element in vector.elements]
         dtype, narrow = storage(type_name), UNSIGNED[width]
         if type_name == "b128":
             def put_wide(m: Machine, lanes: Lanes, value: Array) -> None:
-                for part, field in zip(parts, ("low", "high"), strict=True):
-                    part(m, lanes, value[field].copy())
+                halves = [value["low"].copy(), value["high"].copy()]
+                for part, word in zip(parts, halves if width == 64 else quarters_of(value), strict=True):
+                    part(m, lanes, word)
 
             return put_wide
 
@@ -272,6 +277,13 @@ class Site:
             return signed + offset if offset else signed
 
         return read, space
+
+    def pointer(self, operand: Operand) -> Getter:
+        """A generic address as uint64, from a register of 32 or 64 bits."""
+        if isinstance(operand, Name) and isinstance(self.scope.find(operand.text), RegisterSymbol):
+            narrow = self.bits(operand, f"b{self._width(operand)}")
+            return lambda m, lanes: narrow(m, lanes).astype(np.uint64)
+        return self.bits(operand, "u64")
 
     def _width(self, name: Name) -> int:
         symbol = self.scope.find(name.text)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.machine import Machine, clusters_of
 from ptxgen.executing.emulator.values import Array
+from ptxgen.executing.protocol import Dim3
 
 _AXES = "xyz"
 
@@ -21,13 +22,22 @@ def _tid(axis: int) -> Callable[[Machine], Array]:
     return read
 
 
-def _ctaid(axis: int) -> Callable[[Machine], Array]:
+def _block(part: str, axis: int) -> Callable[[Machine], Array]:
+    """Coordinates of blocks: in the grid ("ctaid"), of their cluster ("clusterid"), in it ("cluster_ctaid")."""
+
     def read(m: Machine) -> Array:
-        x, y, _ = m.launch.grid
-        below = (1, x, x * y)[axis]
-        return ((m.block_of + m.first_block) // below % m.launch.grid[axis]).astype(np.uint32)
+        number = m.block_of + m.first_block
+        outer = _axis(number // m.cluster_size, clusters_of(m.launch.grid, m.cluster), axis)
+        inner = _axis(number % m.cluster_size, m.cluster, axis)
+        value = {"ctaid": outer * m.cluster[axis] + inner, "clusterid": outer, "cluster_ctaid": inner}[part]
+        return value.astype(np.uint32)
 
     return read
+
+
+def _axis(number: Array, extent: Dim3, axis: int) -> Array:
+    x, y, _ = extent
+    return number // (1, x, x * y)[axis] % extent[axis]
 
 
 def _constant(
@@ -50,7 +60,11 @@ def _lane_mask(kind: str) -> Callable[[Machine], Array]:
 
 
 def _extent(which: str, axis: int) -> Callable[[Machine], Array]:
-    return _constant(lambda m: (m.launch.grid if which == "nctaid" else m.launch.block)[axis])
+    extents: dict[str, Callable[[Machine], Dim3]] = {
+        "ntid": lambda m: m.launch.block, "nctaid": lambda m: m.launch.grid, "cluster_nctaid": lambda m: m.cluster,
+        "nclusterid": lambda m: clusters_of(m.launch.grid, m.cluster),
+    }
+    return _constant(lambda m: extents[which](m)[axis])
 
 
 def _warp(m: Machine) -> Array:
@@ -63,8 +77,11 @@ def _shared_size(m: Machine) -> int:
 
 _READERS: dict[str, Callable[[Machine], Array]] = {
     **{f"%tid.{a}": _tid(i) for i, a in enumerate(_AXES)},
-    **{f"%ctaid.{a}": _ctaid(i) for i, a in enumerate(_AXES)},
-    **{f"%{w}.{a}": _extent(w, i) for w in ("ntid", "nctaid") for i, a in enumerate(_AXES)},
+    **{f"%{w}.{a}": _block(w, i) for w in ("ctaid", "clusterid", "cluster_ctaid") for i, a in enumerate(_AXES)},
+    **{
+        f"%{w}.{a}": _extent(w, i)
+        for w in ("ntid", "nctaid", "nclusterid", "cluster_nctaid") for i, a in enumerate(_AXES)
+    },
     **{f"%lanemask_{kind}": _lane_mask(kind) for kind in ("eq", "lt", "le", "gt", "ge")},
     "%laneid": _lane,
     "%warpid": _warp,
@@ -74,14 +91,18 @@ _READERS: dict[str, Callable[[Machine], Array]] = {
     "%gridid": _constant(lambda m: 1, np.uint64),
     "%dynamic_smem_size": _constant(lambda m: m.launch.shared_bytes),
     "%total_smem_size": _constant(_shared_size),
-    # Every block is a cluster of its own.
-    "%is_explicit_cluster": lambda m: np.zeros(m.lanes, np.bool_),
-    **{f"%clusterid.{a}": _ctaid(i) for i, a in enumerate(_AXES)},
-    **{f"%nclusterid.{a}": _extent("nctaid", i) for i, a in enumerate(_AXES)},
-    **{f"%cluster_ctaid.{a}": _constant(lambda m: 0) for a in _AXES},
-    **{f"%cluster_nctaid.{a}": _constant(lambda m: 1) for a in _AXES},
-    "%cluster_ctarank": _constant(lambda m: 0),
-    "%cluster_nctarank": _constant(lambda m: 1),
+    "%is_explicit_cluster": lambda m: np.full(m.lanes, m.cluster_size > 1),
+    "%cluster_ctarank": lambda m: (m.block_of % m.cluster_size).astype(np.uint32),
+    "%cluster_nctarank": _constant(lambda m: m.cluster_size),
+    "%aggr_smem_size": _constant(_shared_size),
+    "%reserved_smem_offset_begin": _constant(lambda m: 0),
+    "%reserved_smem_offset_end": _constant(lambda m: 1024),
+    "%reserved_smem_offset_cap": _constant(lambda m: 1024),
+    "%reserved_smem_offset_0": _constant(lambda m: 0), "%reserved_smem_offset_1": _constant(lambda m: 0),
+    "%current_graph_exec": _constant(lambda m: 0, np.uint64),
+    **{f"%pm{i}": _constant(lambda m: 0) for i in range(8)},
+    **{f"%pm{i}_64": _constant(lambda m: 0, np.uint64) for i in range(8)},
+    **{f"%envreg{i}": _constant(lambda m: 0) for i in range(32)},
     "WARP_SZ": _constant(lambda m: 32),
 }
 #: Clocks count the machine's steps; they only promise to go forward.

@@ -117,6 +117,18 @@ def wide_words(low: Array, high: Array) -> Array:
     return words
 
 
+def quarter_words(quarters: list[Array]) -> Array:
+    """128-bit words of four arrays of 32-bit ones, the lowest first."""
+    wide = [quarter.astype(np.uint64) for quarter in quarters]
+    return wide_words(wide[0] | wide[1] << np.uint64(32), wide[2] | wide[3] << np.uint64(32))
+
+
+def quarters_of(words: Array) -> list[Array]:
+    """The four 32-bit parts of 128-bit words, the lowest first."""
+    table = np.ascontiguousarray(words).view(np.uint32).reshape(-1, 4)
+    return [table[:, number].copy() for number in range(4)]
+
+
 def is_packed(type_name: str) -> bool:
     """Several numbers in one register: f16x2, f32x2, u8x4, …"""
     return type_name.endswith(("x2", "x4"))

@@ -6,6 +6,7 @@ warp is not full.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -168,6 +169,24 @@ def reduce(m: Machine, lanes: Lanes, operation: str, value: Array, masks: Words)
     }[operation]
     filled = np.where(chosen, table, np.array(neutral[operation], value.dtype))
     return np.asarray(function.reduce(filled, axis=1, dtype=value.dtype))
+
+
+def fold(
+    m: Machine, lanes: Lanes, function: Callable[[Array, Array], Array], value: Array, masks: Words
+) -> Array:
+    """A function of two values over the lanes of each lane's mask, in their order."""
+    slots = m.slots[lanes]
+    warp = slots // 32
+    members = active(m, lanes)[warp] & masks
+    table = rows(m, np.broadcast_to(value, slots.shape), lanes)[warp]
+    chosen = (members[:, None] & _ONES) != 0
+    result, started = table[:, 0], chosen[:, 0]
+    for lane in range(1, 32):
+        both = function(result, table[:, lane])
+        here = chosen[:, lane]
+        result = np.where(here, np.where(started, both, table[:, lane]), result)
+        started = started | here
+    return np.asarray(result)
 
 
 def elect(m: Machine, lanes: Lanes, masks: Words) -> tuple[Words, Bools]:

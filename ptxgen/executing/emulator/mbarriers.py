@@ -1,0 +1,221 @@
+"""mbarrier: counting arrivals and bytes in a word of shared memory, and waiting for a phase to end.
+
+The word holds, from the lowest bit: pending arrivals (20 bits), expected arrivals (20), bytes still to come (22, more
+by 2**21), a mark (1) and the parity of the phase (1). PTX leaves the layout open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ptxgen.executing.emulator import access, late
+from ptxgen.executing.emulator.atomics import Operation, apply
+from ptxgen.executing.emulator.data import by_space, space_of
+from ptxgen.executing.emulator.lanes import Lanes, count
+from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
+from ptxgen.executing.emulator.program import Run
+from ptxgen.executing.emulator.site import Getter, Site
+from ptxgen.executing.emulator.values import Array
+
+MOST = (1 << 20) - 1
+_BIAS = 1 << 21
+_MARK, _PHASE = np.uint64(1 << 62), np.uint64(1 << 63)
+_WIDTH = 8
+
+
+def fields(words: Array) -> tuple[Any, Any, Any]:
+    """(pending, expected, bytes to come) as int64."""
+    number = words.view(np.int64)
+    return number & MOST, number >> 20 & MOST, (number >> 40 & 2 * _BIAS - 1) - _BIAS
+
+
+def make(pending: Any, expected: Any, missing: Any, phase: Any) -> Array:
+    """The word of an mbarrier; `phase` is its parity bit in place."""
+    low = pending | expected << 20 | (missing + _BIAS) << 40
+    return np.asarray(low, np.int64).view(np.uint64) | _MARK | phase
+
+
+def arrival(*, drop: bool, completes: bool) -> Callable[..., Array]:
+    """(old words, arrivals, bytes announced) to new words; 0 where the counts do not allow it."""
+
+    def update(old: Array, arrivals: Array, announced: Array) -> Array:
+        pending, expected, missing = fields(old)
+        arrivals, announced = arrivals.view(np.int64), announced.view(np.int64)
+        missing = missing + announced
+        left = pending - arrivals
+        if drop:
+            expected = expected - arrivals
+        phase = old & _PHASE
+        done = (left == 0) & (missing == 0) & completes
+        good = (left >= 0) & (expected >= 0) & (np.abs(missing) <= MOST) & (old & _MARK != 0)
+        left = np.where(done, expected, left)
+        word = make(np.maximum(left, 0), np.maximum(expected, 0), np.clip(missing, -MOST, MOST),
+                    np.where(done, phase ^ _PHASE, phase))
+        return np.where(good, word, np.uint64(0))
+
+    return update
+
+
+_COMPLETE = Operation("complete", arrival(drop=False, completes=True))
+
+
+def change(
+    m: Machine, region: Region, where: Array, lanes: Lanes, operation: Operation, arrivals: Array, announced: Array
+) -> Array:
+    """Update the mbarriers at these addresses, one lane after the other; gives the words before."""
+    offset = access.offsets(m, region, where, lanes)
+    access.check(m, region, where, offset, lanes, _WIDTH, MAPPED | INITIALISED | WRITABLE, "an mbarrier operation")
+    access.note_atomic(m, region, offset, where, lanes, _WIDTH)
+    values = [np.ascontiguousarray(np.broadcast_to(v, offset.shape)).view(np.uint64) for v in (arrivals, announced)]
+    old = apply(region, offset, _WIDTH, operation, values, wanted=True)
+    words = region.view(_WIDTH)
+    now = words[offset >> 3]
+    bad = now & _MARK == 0
+    if bad.any():
+        message = "an mbarrier operation that its counts do not allow, or on what is no mbarrier"
+        m.fault_among("barrier", message, lanes, bad, address=where)
+    m.changes += 1
+    for place in np.unique(offset[(old ^ now) & _PHASE != 0]):
+        m.phases[int(place)] = len(m.lines)
+    return old
+
+
+def complete_bytes(m: Machine, where: Array, lanes: Lanes, amount: Array) -> None:
+    """Bytes have arrived: the mbarriers at these addresses of shared memory expect fewer."""
+    region = m.regions["shared"]
+    m.note_fence(lanes)
+    change(m, region, where, lanes, _COMPLETE, np.zeros(1, np.int64), -np.asarray(amount, np.int64))
+
+
+def places(m: Machine, where: Array, lanes: Lanes) -> Array:
+    """Where in all shared memory the mbarriers of these addresses lie."""
+    return np.asarray(access.offsets(m, m.regions["shared"], where, lanes))
+
+
+def _address(site: Site, place: int) -> tuple[Getter, str]:
+    address, space = site.address(site.operands[place], space_of(site) or ("shared" if site.name == "cp" else ""))
+    # A generic address may lie in shared memory alone, and nothing else is touched.
+    site.accesses.append(("shared", _WIDTH, "atomic"))
+    site.atomic = True
+    return address, space
+
+
+def initialise(site: Site) -> Run:
+    """mbarrier.init and mbarrier.inval."""
+    address, space = _address(site, 0)
+    amount = site.bits(site.operands[1], "u32") if site.has("init") else None
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        expected = np.broadcast_to(amount(m, lanes) if amount else np.uint32(1), (count(lanes),)).astype(np.int64)
+        bad = (expected < 1) | (expected > MOST)
+        if bad.any():
+            m.fault_among("barrier", f"an mbarrier for {int(expected[bad][0])} arrivals (1 to {MOST})", lanes, bad)
+        words = make(expected, expected, np.zeros(1, np.int64), np.uint64(0))
+        if amount is None:
+            words = np.zeros_like(words)
+        for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
+            access.store(m, region, where, some, _WIDTH, [words if chosen is None else words[chosen]], strong=True)
+
+    return run
+
+
+def arrive(site: Site) -> Run:
+    """mbarrier.arrive, arrive_drop, expect_tx and complete_tx."""
+    alone = not site.has("arrive", "arrive_drop")
+    place = 0 if alone else 1
+    address, space = _address(site, place)
+    put = None if alone else site.put(site.operands[0], "b64")
+    amount = site.bits(site.operands[place + 1], "u32") if len(site.operands) > place + 1 else None
+    announces, gives = site.has("expect_tx"), site.has("complete_tx")
+    operation = Operation("arrive", arrival(drop=site.has("arrive_drop"), completes=not alone or gives))
+    releases = not alone and not site.has("relaxed")
+    site.fences = site.fences or releases
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        given = np.broadcast_to(amount(m, lanes) if amount else np.uint32(1), (count(lanes),)).astype(np.int64)
+        if releases:
+            m.note_fence(lanes)
+        arrivals = np.zeros_like(given) if alone else np.ones_like(given) if announces else given
+        announced = given if announces else -given if gives else np.zeros_like(given)
+        for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
+            mine = slice(None) if chosen is None else chosen
+            old = change(m, region, where, some, operation, arrivals[mine], announced[mine])
+            if put is not None:
+                put(m, some, old)
+
+    return run
+
+
+def wait(site: Site) -> Run:
+    """mbarrier.test_wait and try_wait: whether the phase of a state, or of a parity, is over. Neither suspends."""
+    address, space = _address(site, 1)
+    put = site.put(site.operands[0], "pred")
+    parity = site.has("parity")
+    wanted = site.bits(site.operands[2], "u32" if parity else "b64")
+    acquires = not site.has("relaxed")
+    site.fences = site.fences or acquires
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        phase = np.broadcast_to(wanted(m, lanes), (count(lanes),))
+        asked = phase.astype(np.uint64) << np.uint64(63) if parity else phase & _PHASE
+        for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
+            offset = access.offsets(m, region, where, some)
+            access.check(m, region, where, offset, some, _WIDTH, MAPPED | INITIALISED, "an mbarrier wait")
+            late.finish_at(m, offset)
+            words = region.view(_WIDTH)[offset >> 3]
+            access.note_atomic(m, region, offset, where, some, _WIDTH)
+            if (words & _MARK == 0).any():
+                m.fault_among("barrier", "a wait for what is no mbarrier", some, words & _MARK == 0, address=where)
+            over = (words & _PHASE) != (asked if chosen is None else asked[chosen])
+            put(m, some, over)
+            if acquires and over.any():
+                _acquire(m, offset, some, over)
+
+    return run
+
+
+def _acquire(m: Machine, offset: Array, lanes: Lanes, over: Array) -> None:
+    """What was done before the phase ended lies behind these lanes."""
+    m.note_strong(lanes)
+    numbers = late.lane_array(lanes)
+    for place in np.unique(offset[over]):
+        mine = numbers[over & (offset == place)]
+        time = m.phases.get(int(place), 0)
+        m.order.block_sync[mine] = np.maximum(m.order.block_sync[mine], time)
+
+
+def pending_count(site: Site) -> Run:
+    """How many arrivals a state says were pending."""
+    return site.simple(lambda state: fields(state)[0].astype(np.uint32), "u32", site.bits(site.operands[1], "b64"))
+
+
+def barrier(site: Site) -> Run:
+    """mbarrier."""
+    if site.has("init", "inval"):
+        return initialise(site)
+    if site.has("test_wait", "try_wait"):
+        return wait(site)
+    return pending_count(site) if site.has("pending_count") else arrive(site)
+
+
+def arrive_after_copies(site: Site) -> Run:
+    """cp.async.mbarrier.arrive: the lane's copies happen, then with .noinc it arrives.
+
+    Without .noinc the arrival is first added to those pending, and so changes nothing in the end.
+    """
+    address, space = _address(site, 0)
+    amount = np.array([int(site.has("noinc"))], np.int64)
+    operation = Operation("arrive", arrival(drop=False, completes=True))
+    site.fences = True
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        late.finish(m, "group", lanes, leave=None)
+        m.note_fence(lanes)
+        for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
+            change(m, region, where, some, operation, amount, np.zeros(1, np.int64))
+
+    return run
