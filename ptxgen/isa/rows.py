@@ -14,9 +14,6 @@ from ptxgen.isa.model import Availability, Expansion, Form, Operand
 from ptxgen.isa.notes import Notes, OperandResolver
 from ptxgen.isa.syntax import OperandPattern
 
-#: Their order says which matrix each is of.
-_LAYOUTS = frozenset({"row", "col"})
-
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -125,14 +122,14 @@ class Row:
         """The choice that these modifiers, in any order, spell; None when they spell none.
 
         Modifiers that fit several slots fill them in the order written; types keep their order
-        (`cvt.f32.f64` is not `cvt.f64.f32`), and so do state spaces and layouts (`.row.col`). Leading words
-        stand first, unless `anywhere`.
+        (`cvt.f32.f64` is not `cvt.f64.f32`), and so do state spaces and words that fit several slots
+        (`.row.col`). Leading words stand first, unless `anywhere`.
         """
         if not self.every_value.issuperset(modifiers) or len(modifiers) < len(self.required_slots):
             return None
         choice = [""] * len(self.slots)
 
-        past = dict.fromkeys(("type", "space", "layout", ""), 0)
+        past = dict.fromkeys(("type", "space", "shared", ""), 0)
 
         def place(at: int) -> bool:
             if at == len(modifiers):
@@ -156,7 +153,20 @@ class Row:
         """Among which words this one keeps its place, "" for none."""
         if word in self.resolver.types:
             return "type"
-        return "space" if word in self.resolver.spaces else "layout" if word in _LAYOUTS else ""
+        if word in self.resolver.spaces:
+            return "space"
+        return "shared" if word in self._shared else ""
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        """Words of slots that have a value in common (`.row.col`, two priorities): only order tells them apart."""
+        return frozenset(
+            value
+            for slot in self.slots
+            for other in self.slots
+            if other is not slot and not set(slot.values).isdisjoint(other.values)
+            for value in slot.values
+        )
 
     def _leads(self, choice: Sequence[str], modifiers: Sequence[str]) -> bool:
         """Whether the leading words stand where assemblers take them for a part of the name."""
