@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -35,12 +35,17 @@ class Judges:
     check: Check
 
 
+#: The choices of a form to be asked about; None: all that are tried.
+Choices = tuple[tuple[str, ...], ...] | None
+#: Forms that are asked about together, so that their statements fill modules.
+_TOGETHER = 16
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Forms of one instruction to be asked about: the place of each row, and its choices (None: all tried ones)."""
+    """Forms of one chapter to be asked about: instruction, the row's place among its rows, and choices."""
 
-    name: str
-    forms: tuple[tuple[int, tuple[tuple[str, ...], ...] | None], ...]
+    forms: tuple[tuple[str, int, Choices], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +89,33 @@ def covering(table: Table, names: Iterable[str] | None = None) -> tuple[Expansio
 
 def whole(table: Table, wanted: Callable[[Row], bool] = lambda row: True) -> list[Work]:
     """Every form that is wanted, with all its tried choices."""
-    found = []
-    for name, rows in table.data.rows.items():
-        forms = tuple((index, None) for index, row in enumerate(rows) if wanted(row))
-        if forms:
-            found.append(Work(name, forms))
-    return found
+    return _together(table, dict.fromkeys(_places(table, wanted)))
 
 
 def sample(table: Table, count: int, seed: int, wanted: Callable[[Row], bool] = lambda row: True) -> list[Work]:
     """`count` forms drawn by `seed`, a form perhaps more than once, each with one of its covering choices."""
     draw = random.Random(seed)
-    every = [(work.name, index) for work in whole(table, wanted) for index, _ in work.forms]
-    drawn: dict[str, dict[int, list[tuple[str, ...]]]] = {}
+    every = _places(table, wanted)
+    drawn: dict[tuple[str, int], list[tuple[str, ...]]] = {}
     for _ in range(count if every else 0):
         name, index = draw.choice(every)
-        choices = drawn.setdefault(name, {}).setdefault(index, [])
+        choices = drawn.setdefault((name, index), [])
         choices.append(draw.choice(table.data.rows[name][index].covering_choices()))
+    return _together(table, {place: tuple(dict.fromkeys(choices)) for place, choices in sorted(drawn.items())})
+
+
+def _places(table: Table, wanted: Callable[[Row], bool]) -> list[tuple[str, int]]:
+    return [(name, i) for name, rows in table.data.rows.items() for i, row in enumerate(rows) if wanted(row)]
+
+
+def _together(table: Table, wanted: Mapping[tuple[str, int], Choices]) -> list[Work]:
+    by_file: dict[str, list[tuple[str, int, Choices]]] = {}
+    for (name, index), choices in wanted.items():
+        by_file.setdefault(table.data.rows[name][index].form.file, []).append((name, index, choices))
     return [
-        Work(name, tuple((index, tuple(dict.fromkeys(choices))) for index, choices in sorted(forms.items())))
-        for name, forms in drawn.items()
+        Work(tuple(forms[start : start + _TOGETHER]))
+        for forms in by_file.values()
+        for start in range(0, len(forms), _TOGETHER)
     ]
 
 
@@ -154,11 +166,11 @@ def _in_processes(
 
 def _size(work: Work) -> int:
     """How much there is to ask, roughly."""
-    rows = load_table().data.rows[work.name]
-    return sum(
-        len(choices) if choices else sum(len(slot.values) for slot in rows[index].slots) * len(rows[index].slots)
-        for index, choices in work.forms
-    )
+    size = 0
+    for name, index, choices in work.forms:
+        slots = load_table().data.rows[name][index].slots
+        size += len(choices) if choices else sum(len(slot.values) for slot in slots) * len(slots)
+    return size
 
 
 class _Stopped(Exception):
@@ -201,9 +213,9 @@ def _ask_one(work: Work, tool: str, assemble: Assemble) -> list[Result]:
     assert process is not None
     asked: list[tuple[Result, Question]] = []
     results = []
-    for index, choices in work.forms:
-        result = Result(work.name, index, tool)
-        row = process.table.data.rows[work.name][index]
+    for name, index, choices in work.forms:
+        result = Result(name, index, tool)
+        row = process.table.data.rows[name][index]
         asked += [(result, each) for each in questions(row, process.table, process.knowledge[tool], choices)]
         results.append(result)
     for batch in _batches(asked):

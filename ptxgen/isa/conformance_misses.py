@@ -32,16 +32,19 @@ _COMMON = (
 )  # fmt: skip
 
 
-def operand_misses(expansion: Expansion, plain: Statement, table: Table) -> Iterator[Miss]:
+def operand_misses(expansion: Expansion, plain: Statement, table: Table, whole: bool) -> Iterator[Miss]:
     """One operand of another type, kind, value or width; then one operand too many or too few.
 
-    Among them are register types that the operand does take.
+    Among them are register types that the operand does take. What is a fault of syntax whatever the types, and
+    costs an assembler's run each, is left out unless `whole`.
     """
     for index, operand in enumerate(expansion.operands):
         number = index + 1
         name = operand.name
         for wrong, tried, written in _replacements(expansion, operand, plain.operands[index], number, table):
-            yield wrong, f"{name}: {tried}", plain.with_operand(index, written)
+            # an assembler's grammar knows results and lists of arguments, and these nowhere else
+            if whole or (written.kind != "arguments" and (index == 0 or written.kind not in ("sink", "pair"))):
+                yield wrong, f"{name}: {tried}", plain.with_operand(index, written)
     if plain.operands:
         yield "operand-count", "one less", Statement(plain.opcode, plain.operands[:-1])
     for extra in (register("b32", 31), register("pred", 31), Written("1", "imm", value=1)):

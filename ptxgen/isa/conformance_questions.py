@@ -88,9 +88,9 @@ def _every(
                 availabilities.add(expansion.availability)
                 yield from _everywhere(expansion, plain, knowledge, ask)
             if expansion.operands not in lists:
-                lists.add(expansion.operands)
-                for wrong, tried, statement in operand_misses(expansion, plain, table):
+                for wrong, tried, statement in operand_misses(expansion, plain, table, whole=not lists):
                     yield from ask.unless_taken(wrong, tried, statement)
+                lists.add(expansion.operands)
             if choice in covering:
                 for wrong, tried, statement in modifier_misses(row, choice, plain, rows):
                     yield from ask.unless_taken(wrong, tried, statement)
