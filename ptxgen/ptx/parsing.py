@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import cast
@@ -15,6 +18,7 @@ from ptxgen.data import data_folder
 from ptxgen.ptx.building import Builder
 from ptxgen.ptx.diagnostics import Diagnostic, PtxSyntaxError
 from ptxgen.ptx.explaining import describe
+from ptxgen.ptx.lexing import PLAIN_STATEMENTS, StatementLexer
 from ptxgen.ptx.recovering import parse_on
 from ptxgen.ptx.tree import Function, Lost, Module, Span, Statement
 
@@ -31,8 +35,8 @@ def _grammar() -> tuple[Lark, Builder]:
     builder = Builder()
     text = (data_folder("grammar") / "ptx.lark").read_text(encoding="utf-8")
     lark = Lark(
-        text, parser="lalr", lexer="contextual", start=["module", "statement"], maybe_placeholders=False,
-        transformer=builder,
+        text + PLAIN_STATEMENTS, parser="lalr", lexer="contextual", start=["module", "statement"],
+        maybe_placeholders=False, transformer=builder, _plugins={"ContextualLexer": StatementLexer},
     )
     return lark, builder
 
@@ -61,7 +65,7 @@ def parse_tolerant(text: str) -> tuple[Module, tuple[Diagnostic, ...]]:
     early = _early_faults(text)
     if early is not None and early.code == "nested-too-deeply":
         return Module("", (), None, (), Span(1, 1, 1, 1), (_all_of(text),)), (early,)
-    with _PARSING:
+    with _PARSING, _collection_paused():
         lark, builder = _grammar()
         builder.faults = []
         module, faults, lost = parse_on(lark, text, builder.faults.clear)
@@ -73,6 +77,19 @@ def parse_tolerant(text: str) -> tuple[Module, tuple[Diagnostic, ...]]:
         faults.append(early)
     faults.sort(key=lambda d: (d.span.line, d.span.column))
     return cast(Module, module), tuple(faults)
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """No garbage is collected meanwhile: a tree has no cycles, and looking for them again and again as it grows takes
+    more time than reading does."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _all_of(text: str) -> Lost:

@@ -26,6 +26,7 @@ from ptxgen.ptx.explaining import (
     nearest_directive,
     unfinished,
 )
+from ptxgen.ptx.lexing import reductions
 from ptxgen.ptx.tree import Lost, Span
 
 _PIECE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"[^\"\n]*\"|[{};\n]")
@@ -230,9 +231,8 @@ class _Recovery:
                 depth += 1
             elif word == "}":
                 depth -= 1
-                if depth <= 0:
-                    return piece.end(), False
-            elif (word == ";" and depth <= 0 and not outside) or (word == "\n" and _ITEM_LINE.match(text, piece.end())):
+            ends = depth <= 0 and (word == "}" or (word == ";" and not outside))
+            if ends or (word == "\n" and _ITEM_LINE.match(text, piece.end())):
                 return piece.end(), False
         return len(text), False
 
@@ -262,16 +262,15 @@ class _Recovery:
     def _complete(self) -> None:
         """Reduce what is finished before the fault: the automaton waits for what follows before it does."""
         state = self.parser.parser_state
-        actions, callbacks = state.parse_conf.states, state.parse_conf.callbacks
+        callbacks = state.parse_conf.callbacks
         for following in ("AT", "DOT_VERSION"):
-            rules = _reductions(actions, list(state.state_stack), following)
-            for rule in rules:
+            for rule in reductions(state, following) or ():
                 size = len(rule.expansion)
                 children = state.value_stack[len(state.value_stack) - size :]
                 for stack in (state.state_stack, state.value_stack):
                     del stack[len(stack) - size :]
                 state.value_stack.append(callbacks[rule](children))
-                state.state_stack.append(actions[state.state_stack[-1]][rule.origin.name][1])
+                state.state_stack.append(state.parse_conf.states[state.state_stack[-1]][rule.origin.name][1])
 
     def _unwind(self) -> str:
         """Drop what was begun, down to where a statement or an item may begin; which of them."""
@@ -298,20 +297,6 @@ class _Recovery:
     def _lose(self, start: int, end: int, function: str | None) -> None:
         names = frozenset(_NAME.findall(_NOT_CODE.sub(" ", self.text[start:end])))
         self.lost.append(Lost(Span(*line_column(self.text, start), *line_column(self.text, end)), names, function))
-
-
-def _reductions(actions: Any, states: list[Any], following: str) -> list[Any]:
-    """The rules to reduce by so that `following` can stand next; none if it cannot."""
-    rules: list[Any] = []
-    while True:
-        action, target = actions[states[-1]].get(following, (None, None))
-        if action is None:
-            return []
-        if action is Shift:
-            return rules
-        rules.append(target)
-        del states[len(states) - len(target.expansion) :]
-        states.append(actions[states[-1]][target.origin.name][1])
 
 
 def _starts(parser: Any, state: Any) -> str:
