@@ -76,12 +76,14 @@ class Fault:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`buffers` holds the final contents for each argument, None for scalars. `instructions` counts
-    thread-instructions, 0 where the executor cannot."""
+    thread-instructions, 0 where the executor cannot. `printed` is what the kernel gave to printf, where the executor
+    sees that."""
 
     ok: bool
     faults: tuple[Fault, ...]
     buffers: tuple[npt.NDArray[np.generic] | None, ...]
     instructions: int = 0
+    printed: str = ""
 
 
 class Executor(Protocol):

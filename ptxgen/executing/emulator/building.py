@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ptxgen.errors import UsageError
-from ptxgen.executing.emulator import definedness, instructions
-from ptxgen.executing.emulator.layout import Layout
+from ptxgen.executing.emulator import calling, definedness, instructions, printing, stack
+from ptxgen.executing.emulator.calling import Routine
+from ptxgen.executing.emulator.layout import Layout, element_bytes, size_of
 from ptxgen.executing.emulator.program import Program, Step
 from ptxgen.executing.emulator.scope import (
     LabelSymbol,
@@ -19,9 +22,9 @@ from ptxgen.executing.emulator.scope import (
     VariableSymbol,
 )
 from ptxgen.executing.emulator.site import CARRY, Site
+from ptxgen.executing.emulator.stack import Address, Frame, Stack
 from ptxgen.executing.protocol import Dim3
 from ptxgen.ptx.tree import (
-    Arguments,
     Block,
     Directive,
     Function,
@@ -55,7 +58,12 @@ def find_entry(module: Module, name: str | None) -> Function:
 
 
 @dataclass(slots=True)
-class _Builder:
+class Builder:
+    """The steps decoded so far and what they need.
+
+    `frame` is that of the function being decoded, None in the entry and in what is inlined there.
+    """
+
     module: Module
     registers: Registers
     layout: Layout
@@ -66,6 +74,13 @@ class _Builder:
     fenced: bool = False
     calls: list[str] = field(default_factory=list)
     functions: dict[str, Function] = field(default_factory=dict)
+    recursive: frozenset[str] = frozenset()
+    pointed: tuple[str, ...] = ()                                       # functions whose address is taken
+    routines: dict[str, Routine] = field(default_factory=dict)          # functions that are called, by name
+    frame: Frame | None = None
+    spot: Stack | None = None
+    areas: dict[tuple[str, int, int], VariableSymbol] = field(default_factory=dict)
+    callers: dict[int, Frame | None] = field(default_factory=dict)      # by step after a call: who calls
 
     def enter(self, statements: tuple[Statement, ...], scope: Scope, end: LabelSymbol | None) -> None:
         """Decode one block. `end` is where `ret` goes inside an inlined function, None in the entry."""
@@ -91,6 +106,10 @@ class _Builder:
     def _declare(self, variable: Variable, scope: Scope) -> None:
         if variable.space == "reg":
             scope.declare_registers(variable)
+        elif variable.space in {"local", "param"} and self.frame is not None:
+            size = size_of(variable)
+            offset = self.in_frame(size, max(variable.alignment or 0, element_bytes(variable)))
+            scope.symbols[variable.name] = VariableSymbol("local", offset, size, variable.type, frame=True)
         elif variable.space in {"local", "param"}:
             # Each inlined call has variables of its own, so the tree's node is no key here.
             self.layout.placed.pop(id(variable), None)
@@ -103,9 +122,12 @@ class _Builder:
         if site.name == "call":
             self._call(site, instruction, scope)
             return
-        step = self._control(site, end) if site.name in instructions.CONTROL else instructions.decode(site)
+        if site.name in {"alloca", "stacksave", "stackrestore"}:
+            step = stack.step_of(site, self.stack())
+        else:
+            step = self._control(site, end) if site.name in instructions.CONTROL else instructions.decode(site)
         self._guard(step, site, instruction)
-        self._add(step, site)
+        self.add(step, site)
 
     def _guard(self, step: Step, site: Site, instruction: Instruction) -> None:
         if instruction.guard is None:
@@ -116,7 +138,7 @@ class _Builder:
         step.guard, step.negated = symbol.slot, instruction.guard.negated
         site.reads.append(symbol.slot)
 
-    def _add(self, step: Step, site: Site) -> None:
+    def add(self, step: Step, site: Site) -> None:
         step.reads, step.writes = tuple(dict.fromkeys(site.reads)), tuple(dict.fromkeys(site.writes))
         step.deferred = tuple(site.deferred)
         self.fenced |= site.fences
@@ -143,32 +165,88 @@ class _Builder:
 
     # -------------------------------------------------------------- calls
 
+    # -------------------------------------------------------------- the stack
+
+    def stack(self) -> Stack:
+        """The stack, which the program has from the first time this is asked."""
+        if self.spot is None:
+            frame, top = (self.registers.new(name, "b64").slot for name in ("the frame", "the top of the stack"))
+            self.spot = Stack(frame, top, self.layout.reserve("the stack", stack.SIZE, 16))
+        return self.spot
+
+    def in_frame(self, size: int, alignment: int) -> int:
+        """The offset of a new variable in the frame of the function being decoded."""
+        assert self.frame is not None
+        return self.frame.place(size, alignment)
+
+    def area(self, kind: str, number: int, size: int) -> Address:
+        """Where an argument ("in") or a result ("out") passes."""
+        symbol = self.areas.get((kind, number, size))
+        if symbol is None:
+            start = self.layout.reserve(f"{kind} {number}", size, 16)
+            symbol = self.areas[kind, number, size] = VariableSymbol("local", start, size, f"b{size * 8}")
+        return self.place_of(symbol)
+
+    def place_of(self, symbol: VariableSymbol) -> Address:
+        """Local addresses of a variable, int64."""
+        if not symbol.frame:
+            constant = np.array([symbol.address], np.int64)
+            return lambda m, lanes: constant
+        slot = self.stack().frame
+        return lambda m, lanes: m.registers[slot][lanes].astype(np.int64) + symbol.address
+
+    def routine(self, name: str) -> Routine:
+        """The function as one that is called; it is decoded after the entry."""
+        self.stack()
+        return self.routines.setdefault(name, Routine(self.functions[name]))
+
+    # -------------------------------------------------------------- calls
+
     def _call(self, site: Site, instruction: Instruction, scope: Scope) -> None:
-        """Inline a direct call: the callee's parameters are the caller's `.param` variables."""
-        returned: tuple[Operand, ...] = ()
-        given: tuple[Operand, ...] = ()
-        operands = list(instruction.operands)
-        if isinstance(operands[0], Arguments):
-            returned = operands.pop(0).elements  # type: ignore[union-attr]
-        callee = operands.pop(0)
-        if operands and isinstance(operands[0], Arguments):
-            given = operands[0].elements
+        """A call: inlined, or a real one of a function that calls itself or through a register."""
+        returned, callee, given = calling.split(instruction)
         name = callee.text if isinstance(callee, Name) else ""
-        function = self.functions.get(name)
-        if function is None or function.body is None:
-            raise site.unsupported(f"a call of {name or 'something'} that this text does not define")
-        if name in self.calls or len(self.calls) >= _DEEPEST_CALL:
-            raise site.unsupported(f"{name} calls itself")
-        if len(given) != len(function.params) or len(returned) != len(function.returns):
-            raise site.unsupported(f"{name} takes {len(function.params)} and gives {len(function.returns)} values")
+        known = scope.find(name)
         over = LabelSymbol()
         if instruction.guard is not None:
             step = Step("jump", site.line, instruction.opcode)
             self._guard(step, site, instruction)
             step.negated = not step.negated
             self.pending.append((step, (over,)))
-            self._add(step, site)
-        inner = _module_scope(self.registers, self.layout, self.module)
+            self.add(step, site)
+        if isinstance(known, RegisterSymbol):
+            fitting = [self.routine(n) for n in self.pointed if self._fits(self.functions[n], given, returned, scope)]
+            calling.call_out(self, site, scope, fitting)
+        elif name in printing.FUNCTIONS and name not in self.functions:
+            self.add(printing.call(site, name, returned, given, self), site)
+        else:
+            self._call_named(site, name, scope, returned, given)
+        over.counter = len(self.steps)
+
+    def _fits(
+        self, function: Function, given: tuple[Operand, ...], returned: tuple[Operand, ...], scope: Scope
+    ) -> bool:
+        """Whether the numbers of arguments and results, and the sizes of those in memory, are the function's."""
+        if len(given) != len(function.params) or len(returned) != len(function.returns):
+            return False
+        for variable, operand in zip(function.params + function.returns, given + returned, strict=True):
+            symbol = scope.find(operand.text) if isinstance(operand, Name) else None
+            if isinstance(symbol, VariableSymbol) and symbol.size != calling.size_of_formal(variable):
+                return False
+        return True
+
+    def _call_named(
+        self, site: Site, name: str, scope: Scope, returned: tuple[Operand, ...], given: tuple[Operand, ...]
+    ) -> None:
+        function = self.functions.get(name)
+        if function is None or function.body is None:
+            raise site.unsupported(f"a call of {name or 'something'} that this text does not define")
+        if len(given) != len(function.params) or len(returned) != len(function.returns):
+            raise site.unsupported(f"{name} takes {len(function.params)} and gives {len(function.returns)} values")
+        if name in self.recursive or len(self.calls) >= _DEEPEST_CALL:
+            calling.call_out(self, site, scope, [self.routine(name)])
+            return
+        inner = self.module_scope()
         for variable, argument in zip(function.params + function.returns, given + returned, strict=True):
             self._bind(variable, argument, scope, inner, site, copy=variable in function.params)
         self.calls.append(name)
@@ -179,7 +257,15 @@ class _Builder:
         for variable, argument in zip(function.returns, returned, strict=True):
             if variable.space == "reg":
                 self._move(variable.type, argument, scope, Name(variable.name), inner, site)
-        over.counter = len(self.steps)
+            elif isinstance(inner.find(variable.name), VariableSymbol):
+                calling.unload(self, site, scope, argument, inner, variable)
+
+    def module_scope(self) -> Scope:
+        """A scope with the module's names alone."""
+        scope = _module_scope(self.registers, self.layout, self.module)
+        scope.frame_register = self.spot.frame if self.spot else -1
+        scope.symbols.update(calling.function_symbols(self.functions))
+        return scope
 
     def _bind(
         self, variable: Variable, argument: Operand, outer: Scope, inner: Scope, site: Site, *, copy: bool
@@ -190,9 +276,12 @@ class _Builder:
                 self._move(variable.type, Name(variable.name), inner, argument, outer, site)
             return
         symbol = outer.find(argument.text) if isinstance(argument, Name) else None
-        if not isinstance(symbol, VariableSymbol):
-            raise site.unsupported(f"an argument for {variable.name} that is no .param variable")
-        inner.symbols[variable.name] = symbol
+        if isinstance(symbol, VariableSymbol):
+            inner.symbols[variable.name] = symbol
+            return
+        self._declare(variable, inner)
+        if copy:
+            calling.load(self, site, outer, argument, inner, variable)
 
     def _move(
         self, type_name: str, target: Operand, to: Scope, source: Operand, of: Scope, site: Site
@@ -241,20 +330,24 @@ def _dimensions(entry: Function, name: str) -> Dim3 | None:
     return None
 
 
-def begin(module: Module, entry: Function) -> tuple[_Builder, Scope]:
+def begin(module: Module, entry: Function) -> tuple[Builder, Scope]:
     """A builder that has placed the module's variables and the entry's parameters, and the scope of its body."""
     registers = Registers()
     registers.new(CARRY, "pred")
     layout = Layout()
     _static_shared(layout, module, entry)
-    scope = _module_scope(registers, layout, module)
+    builder = Builder(module, registers, layout)
+    builder.functions = {
+        i.name: i for i in module.items if isinstance(i, Function) and i.kind == "func" and i.body is not None
+    }
+    scope = builder.module_scope()
     for item in module.items:
         if isinstance(item, Variable) and item.space in {"global", "const"} and item.name in scope.symbols:
             layout.initialise(item, scope)
     for variable in entry.params:
         scope.symbols[variable.name] = layout.place(variable, "param")
-    builder = _Builder(module, registers, layout)
-    builder.functions = {i.name: i for i in module.items if isinstance(i, Function) and i.kind == "func" and i.body}
+    builder.recursive = calling.recursive(builder.functions)
+    builder.pointed = calling.address_taken(module, builder.functions)
     return builder, scope.child()
 
 
@@ -268,6 +361,10 @@ def build(module: Module, name: str | None) -> Program:
     builder.enter(entry.body, scope, None)
     last = builder.steps[-1].line if builder.steps else entry.span.line
     builder.steps.append(Step("exit", last, "ret"))
+    decoded: set[str] = set()
+    while waiting := [name for name in builder.routines if name not in decoded]:
+        decoded.add(waiting[0])
+        calling.enter_routine(builder, builder.routines[waiting[0]], builder.module_scope())
     for step, labels in builder.pending:
         if any(label.counter < 0 for label in labels):
             raise Unsupported(step.line, "a branch to a label that is not there")
@@ -285,5 +382,16 @@ def build(module: Module, name: str | None) -> Program:
         bool(kinds.get("global", set()) - {"read"}),
         frozenset(space for space, found in kinds.items() if found & {"atomic", "strong"}),
         builder.fenced, _dimensions(entry, "reqntid"), _dimensions(entry, "maxntid"),
-        _dimensions(entry, "reqnctapercluster"),
+        _dimensions(entry, "reqnctapercluster"), builder.spot.registers if builder.spot else {}, _kept(builder),
     )
+
+
+def _kept(builder: Builder) -> dict[int, tuple[int, ...]]:
+    """By step after a call: the register slots that the call keeps."""
+    spot = builder.spot
+    if spot is None:
+        return {}
+    return {
+        resume: (spot.frame, spot.top, *(caller.slots if caller else ()))
+        for resume, caller in builder.callers.items()
+    }

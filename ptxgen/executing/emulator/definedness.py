@@ -12,6 +12,10 @@ def _followers(steps: list[Step], counter: int) -> tuple[int, ...]:
         return (step.target, *after) if step.guard is not None else (step.target,)
     if step.action == "table":
         return (*step.targets, *after) if step.guard is not None else step.targets
+    if step.action == "call":
+        return (*step.targets, *after)
+    if step.action == "return":
+        return ()
     if step.action == "exit":
         return after if step.guard is not None else ()
     return after

@@ -97,8 +97,7 @@ class Emulator:
             blocks = min(size, total - first)
             regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
             machine = start_batch(
-                launch, first, blocks, program.register_types, program.unproven, regions, report, order, lines,
-                program.cluster or (1, 1, 1),
+                launch, first, blocks, program, regions, report, order, lines
             )
             try:
                 schedule.run(
@@ -109,7 +108,9 @@ class Emulator:
             finally:
                 instructions += machine.instructions
         faults = tuple(report.faults)
-        return Outcome(not faults, faults, launching.results(memory, arguments), instructions)
+        return Outcome(
+            not faults, faults, launching.results(memory, arguments), instructions, "".join(report.printed)
+        )
 
     def close(self) -> None:
         """Forget the decoded programs."""

@@ -25,7 +25,7 @@ from ptxgen.executing.emulator import (
     video,
 )
 from ptxgen.executing.emulator.program import Run, Step
-from ptxgen.executing.emulator.scope import RegisterSymbol, Scope, Unsupported, VariableSymbol
+from ptxgen.executing.emulator.scope import FunctionSymbol, RegisterSymbol, Scope, Unsupported, VariableSymbol
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS
 from ptxgen.isa import load_table
@@ -97,7 +97,7 @@ NEEDS_GPU: dict[str, str] = {
     "clusterlaunchcontrol.": "further launches of clusters",
 }
 #: Control flow, which the builder of the program decodes itself.
-CONTROL = frozenset({"bra", "brx", "call", "ret", "exit"})
+CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "alloca", "stacksave", "stackrestore"})
 
 
 _NAMES: frozenset[Kind] = frozenset({"label", "symbol", "function", "prototype", "targets"})
@@ -125,6 +125,8 @@ def _kinds_of_name(name: str, scope: Scope, line: int) -> frozenset[Kind]:
         return frozenset({"pred" if symbol.type == "pred" else "reg"})
     if isinstance(symbol, VariableSymbol):
         return frozenset({"symbol"})
+    if isinstance(symbol, FunctionSymbol):
+        return frozenset({"function", "symbol"})
     if symbol is None and name.startswith("%"):
         raise Unsupported(line, f"{name} is not declared, or a special register that is not emulated")
     return _NAMES
@@ -161,7 +163,11 @@ def decode(site: Site) -> Step:
     for word in site.words:
         if word in site.types and word not in BITS:
             raise site.unsupported(f"the emulator does not have .{word}")
-    result = decoder(site)
+    try:
+        result = decoder(site)
+    except (LookupError, ValueError):
+        # A form whose types or operands the decoder does not expect.
+        raise site.unsupported("the emulator does not have this form of the instruction") from None
     step = result if isinstance(result, Step) else Step("plain", site.line, site.instruction.opcode, result)
     step.atomic = site.atomic
     return step

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from ptxgen.executing.emulator.memory import FIRST_ADDRESS, Extent
-from ptxgen.executing.emulator.scope import Scope, Unsupported, VariableSymbol
+from ptxgen.executing.emulator.scope import FunctionSymbol, Scope, Unsupported, VariableSymbol
 from ptxgen.executing.emulator.values import BITS, immediate_bits
 from ptxgen.ptx.tree import Address, Immediate, Name, Variable
 
@@ -71,6 +71,12 @@ class Layout:
         start = placed[-1].stop + _BETWEEN if placed else FIRST_ADDRESS[space]
         return -(-start // max(alignment, 1)) * max(alignment, 1)
 
+    def reserve(self, name: str, size: int, alignment: int) -> int:
+        """The address of undefined local memory of that name."""
+        start = self._next("local", alignment)
+        self.extents.setdefault("local", []).append(Extent(name, start, size, initialised=False))
+        return start
+
     def dynamic_address(self) -> int:
         """Where dynamic shared memory begins; all static shared variables must have been placed."""
         if self.dynamic_start < 0:
@@ -91,6 +97,8 @@ class Layout:
             return immediate_bits(value, variable.type)
         base = value if isinstance(value, Name) else value.base if isinstance(value, Address) else None
         symbol = scope.find(base.text) if base else None
+        if isinstance(symbol, FunctionSymbol):
+            return symbol.address & (1 << BITS[variable.type]) - 1
         if not isinstance(symbol, VariableSymbol):
             raise Unsupported(variable.span.line, f"{variable.name} begins with what is no constant and no variable")
         offset = value.offset if isinstance(value, Address) else 0

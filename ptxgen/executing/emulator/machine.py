@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ from ptxgen.executing.emulator.memory import Region
 from ptxgen.executing.emulator.races import Order, Shape, Tags
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
+
+if TYPE_CHECKING:
+    from ptxgen.executing.emulator.program import Program
 
 #: Faults after which a launch is given up even if none of them stops it.
 MOST_FAULTS = 16
@@ -54,11 +58,22 @@ class Snapshot:
 
 
 @dataclass(slots=True)
+class Depth:
+    """What all lanes kept over the calls that they made at one depth, by register slot."""
+
+    values: dict[int, Array] = field(default_factory=dict)
+
+    def copy(self) -> Depth:
+        return Depth({slot: value.copy() for slot, value in self.values.items()})
+
+
+@dataclass(slots=True)
 class Report:
     """Faults seen so far in a launch, the first of each kind and line."""
 
     faults: list[Fault] = field(default_factory=list)
     seen: set[tuple[str, int]] = field(default_factory=set)
+    printed: list[str] = field(default_factory=list)       # what vprintf was given, in order
 
     def add(self, fault: Fault) -> None:
         """Raises Stopped when there are too many."""
@@ -127,6 +142,9 @@ class Machine:
     phases: dict[int, int] = field(default_factory=dict)       # by place of an mbarrier: when a phase last ended
     cluster_arrived: Array = field(default_factory=lambda: np.zeros(0, np.int64))      # by lane: times
     cluster_waited: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    depth: Array = field(default_factory=lambda: np.zeros(0, np.int64))                # by lane: calls it is in
+    depths: list[Depth] = field(default_factory=list)
+    saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cluster_waiting: list[tuple[LaneArray, int, int]] = field(default_factory=list)    # lanes, step after, line
 
     @property
@@ -148,7 +166,7 @@ class Machine:
         twin.registers = [r.copy() for r in self.registers]
         twin.written = {slot: w.copy() for slot, w in self.written.items()}
         twin.regions = {space: region.copy() for space, region in self.regions.items()}
-        twin.report = Report(list(self.report.faults), set(self.report.seen))
+        twin.report = Report(list(self.report.faults), set(self.report.seen), list(self.report.printed))
         twin.order = copy.deepcopy(self.order)
         twin.lines = list(self.lines)
         twin.groups, twin.parked = dict(self.groups), dict(self.parked)
@@ -156,6 +174,7 @@ class Machine:
         twin.late, twin.phases = list(self.late), dict(self.phases)
         twin.committed = {kind: number.copy() for kind, number in self.committed.items()}
         twin.cluster_arrived, twin.cluster_waited = self.cluster_arrived.copy(), self.cluster_waited.copy()
+        twin.depth, twin.depths = self.depth.copy(), [depth.copy() for depth in self.depths]
         twin.cluster_waiting = list(self.cluster_waiting)
         twin.alive, twin.alive_in_block = self.alive.copy(), self.alive_in_block.copy()
         return twin
@@ -233,8 +252,8 @@ def make_order(launch: Launch, *, fenced: bool) -> Order:
 
 
 def start_batch(
-    launch: Launch, first_block: int, blocks: int, register_types: list[str], unproven: frozenset[int],
-    regions: dict[str, Region], report: Report, order: Order, lines: list[int], cluster: Dim3 = (1, 1, 1),
+    launch: Launch, first_block: int, blocks: int, program: Program,
+    regions: dict[str, Region], report: Report, order: Order, lines: list[int],
 ) -> Machine:
     """A machine with all lanes of the batch ready at program counter 0."""
     x, y, z = launch.block
@@ -246,12 +265,17 @@ def start_batch(
     block_of = number // threads
     thread_of = number - block_of * threads
     slots = number if threads % 32 == 0 else block_of * (order.shape.warps * 32) + thread_of
+    registers = [np.zeros(lanes, storage(t)) for t in program.register_types]
+    for slot, value in program.preset.items():
+        registers[slot][:] = value
     return Machine(
         launch, first_block, blocks, threads,
-        [np.zeros(lanes, storage(t)) for t in register_types],
-        {slot: np.zeros(lanes, np.bool_) for slot in unproven},
+        registers,
+        {slot: np.zeros(lanes, np.bool_) for slot in program.unproven},
         regions, report, order, lines,
         {0: slice(0, lanes)}, {}, [], np.ones(lanes, np.bool_), np.full(blocks, threads, np.int64), lanes,
-        block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots, cluster=cluster,
+        block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots,
+        cluster=program.cluster or (1, 1, 1), saved_at=program.saved_at,
+        depth=np.zeros(lanes, np.int64),
         cluster_arrived=np.zeros(lanes, np.int64), cluster_waited=np.zeros(lanes, np.int64),
     )

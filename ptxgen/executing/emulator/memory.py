@@ -26,6 +26,8 @@ WINDOWS: dict[str, int] = {
 }
 #: Bits of a shared address from here on name another block of the cluster.
 RANK_SHIFT = 24
+#: Addresses of functions begin here; no space has them.
+FUNCTIONS = 0x7F << WINDOW_SHIFT
 #: Where a space's own addresses begin; never 0, so that a null pointer points nowhere.
 FIRST_ADDRESS: dict[str, int] = {
     "shared": 1024, "local": 1024, "global": WINDOWS["global"] + 4096, "const": 1024, "param": 1024,

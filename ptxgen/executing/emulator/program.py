@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Carries one instruction out for a set of lanes.
 Run = Callable[["Machine", Lanes], None]
 
-Action = Literal["plain", "jump", "table", "exit", "barrier", "warp", "cluster"]
+Action = Literal["plain", "jump", "table", "exit", "barrier", "warp", "cluster", "call", "return"]
 
 
 @dataclass(slots=True)
@@ -81,4 +81,5 @@ class Program:
     exact_block: Dim3 | None = None                    # .reqntid
     largest_block: Dim3 | None = None                  # .maxntid
     cluster: Dim3 | None = None                        # .reqnctapercluster
-    notes: list[str] = field(default_factory=list)
+    preset: dict[int, int] = field(default_factory=dict)                    # by register slot: what it begins with
+    saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)      # by step after a call: slots kept over it

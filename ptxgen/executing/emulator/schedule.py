@@ -157,6 +157,10 @@ def _run_group(
         if step.action == "cluster":
             clusters.wait(m, some, counter + 1)
             return 0
+        if step.action in {"call", "return"}:
+            assert step.run is not None
+            step.run(m, some)
+            return 0
         if step.action == "table":
             _jump_by_table(m, step, some)
             return 0

@@ -31,6 +31,14 @@ class VariableSymbol:
     address: int
     size: int
     type: str
+    frame: bool = False                # `address` is an offset from the frame of the running function
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSymbol:
+    """A function of the module; `address` is what a register holds to call it."""
+
+    address: int
 
 
 @dataclass(slots=True)
@@ -47,7 +55,8 @@ class TargetsSymbol:
     names: tuple[str, ...]
 
 
-Symbol = RegisterSymbol | VariableSymbol | LabelSymbol | TargetsSymbol
+Symbol = RegisterSymbol | VariableSymbol | FunctionSymbol | LabelSymbol | TargetsSymbol
+
 
 @dataclass(slots=True)
 class Registers:
@@ -70,9 +79,10 @@ class Scope:
     parent: Scope | None = None
     symbols: dict[str, Symbol] = field(default_factory=dict)
     families: list[tuple[str, int, str]] = field(default_factory=list)
+    frame_register: int = -1           # the slot that holds the frame, in functions that have one
 
     def child(self) -> Scope:
-        return Scope(self.registers, self)
+        return Scope(self.registers, self, frame_register=self.frame_register)
 
     def declare_registers(self, variable: Variable) -> None:
         """`.reg` declarations. Raises Unsupported for a type without registers here."""

@@ -16,6 +16,7 @@ from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.scope import (
+    FunctionSymbol,
     LabelSymbol,
     RegisterSymbol,
     Scope,
@@ -110,6 +111,9 @@ class Site:
             return self._register(symbol, dtype)
         if isinstance(symbol, VariableSymbol):
             return self._constant_address(operand, 0, dtype)
+        if isinstance(symbol, FunctionSymbol):
+            address = np.array([symbol.address & (1 << dtype.itemsize * 8) - 1], dtype)
+            return lambda m, lanes: address
         raise self.unsupported(f"{operand.text} is not declared")
 
     def _register(self, symbol: RegisterSymbol, dtype: np.dtype[np.generic]) -> Getter:
@@ -127,6 +131,9 @@ class Site:
         if base is not None and not isinstance(symbol, VariableSymbol):
             raise self.unsupported(f"{base.text} is no variable whose address could be taken")
         start = symbol.address if isinstance(symbol, VariableSymbol) else 0
+        if isinstance(symbol, VariableSymbol) and symbol.frame:
+            place = self.place_of(symbol)
+            return lambda m, lanes: (place(m, lanes) + offset).astype(dtype)
         wrapped = (start + offset) & (1 << dtype.itemsize * 8) - 1
         constant = np.array([wrapped], dtype)
         return lambda m, lanes: constant
@@ -267,6 +274,9 @@ class Site:
                 space = "local"
             elif space and space != symbol.space:
                 raise self.unsupported(f"{operand.base.text} is in {symbol.space} memory, not {space}")
+            if symbol.frame:
+                place = self.place_of(symbol)
+                return (lambda m, lanes: place(m, lanes) + offset), symbol.space
             constant = np.array([symbol.address + operand.offset], np.int64)
             return (lambda m, lanes: constant), symbol.space
         get = self.bits(operand.base, "b64") if self._width(operand.base) == 64 else self.bits(operand.base, "b32")
@@ -277,6 +287,11 @@ class Site:
             return signed + offset if offset else signed
 
         return read, space
+
+    def place_of(self, symbol: VariableSymbol) -> Getter:
+        """The address of a variable in the running function's frame, int64."""
+        slot = self.scope.frame_register
+        return lambda m, lanes: m.registers[slot][lanes].astype(np.int64) + symbol.address
 
     def pointer(self, operand: Operand) -> Getter:
         """A generic address as uint64, from a register of 32 or 64 bits."""

@@ -1,0 +1,145 @@
+"""What device code calls in the driver's library: vprintf, and __assertfail of a failed assertion."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxgen.executing.emulator import access
+from ptxgen.executing.emulator.lanes import Lanes, count, lane_at
+from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.memory import GENERIC_BIAS, Region, window_of
+from ptxgen.executing.emulator.program import Step
+from ptxgen.executing.emulator.scope import VariableSymbol
+from ptxgen.executing.emulator.site import Site
+from ptxgen.executing.emulator.stack import read_word, write_word
+from ptxgen.executing.emulator.values import Array
+from ptxgen.ptx.tree import Name, Operand
+
+if TYPE_CHECKING:
+    from ptxgen.executing.emulator.building import Builder
+
+FUNCTIONS = frozenset({"vprintf", "__assertfail"})
+_PIECE = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
+_LONGEST = 4096
+_Getter = Callable[[Machine, Lanes], Array]
+
+
+def call(
+    site: Site, name: str, returned: tuple[Operand, ...], given: tuple[Operand, ...], builder: Builder
+) -> Step:
+    """A call of one of these functions as a step."""
+    getters = [_argument(site, operand, builder) for operand in given]
+    if name == "vprintf":
+        if len(getters) != 2:
+            raise site.unsupported("vprintf takes a format and its arguments")
+        put = _result(site, returned[0], builder) if returned else None
+        return Step("plain", site.line, site.instruction.opcode, lambda m, lanes: _print(m, lanes, getters, put))
+    return Step("plain", site.line, site.instruction.opcode, lambda m, lanes: _fail(m, lanes, getters))
+
+
+def _argument(site: Site, operand: Operand, builder: Builder) -> _Getter:
+    symbol = site.scope.find(operand.text) if isinstance(operand, Name) else None
+    if not isinstance(symbol, VariableSymbol):
+        return site.bits(operand, "b64")
+    place, size = builder.place_of(symbol), symbol.size
+    return lambda m, lanes: read_word(m, lanes, place, size)
+
+
+def _result(site: Site, operand: Operand, builder: Builder) -> Callable[[Machine, Lanes, Array], None]:
+    symbol = site.scope.find(operand.text) if isinstance(operand, Name) else None
+    if not isinstance(symbol, VariableSymbol):
+        return site.put(operand, "b32")
+    place = builder.place_of(symbol)
+    return lambda m, lanes, value: write_word(m, lanes, place, 4, value)
+
+
+def _find(m: Machine, lane: int, address: int) -> tuple[Region, int] | None:
+    """The region that a generic address leads to, and the place in its bytes."""
+    window = window_of(address)
+    region = m.regions.get(window or "global")
+    if region is None:
+        return None
+    inside = np.array([address - (GENERIC_BIAS[window] if window else 0)], np.int64)
+    place = int(access.offsets(m, region, inside, np.array([lane]))[0])
+    return (region, place) if 0 <= place < region.data.size else None
+
+
+def _bytes(m: Machine, lane: int, address: int, size: int, what: str) -> bytes:
+    found = _find(m, lane, address)
+    if found is None:
+        m.fault("out-of-bounds", f"vprintf reads {what} from where there is no memory", lane, address=address)
+        return b""
+    region, place = found
+    return region.data[place : place + size].tobytes()
+
+
+def _text(m: Machine, lane: int, address: int) -> str:
+    return _bytes(m, lane, address, _LONGEST, "a string").split(b"\0")[0].decode("utf-8", "replace")
+
+
+def _print(
+    m: Machine, lanes: Lanes, getters: list[_Getter], put: Callable[[Machine, Lanes, Array], None] | None
+) -> None:
+    formats, buffers = (np.broadcast_to(get(m, lanes), (count(lanes),)) for get in getters)
+    written = np.zeros(count(lanes), np.uint32)
+    for number, (text, buffer) in enumerate(zip(formats, buffers, strict=True)):
+        lane = lane_at(lanes, number)
+        line, arguments = _format(m, lane, _text(m, lane, int(text)), int(buffer))
+        m.report.printed.append(line)
+        written[number] = arguments
+    if put is not None:
+        put(m, lanes, written)
+
+
+def _format(m: Machine, lane: int, text: str, buffer: int) -> tuple[str, int]:
+    """The text with its arguments in place, and how many there were. They lie in `buffer`, aligned to their sizes."""
+    where = 0
+    arguments = 0
+
+    def take(size: int) -> bytes:
+        nonlocal where, arguments
+        where = -(-where // size) * size
+        found = _bytes(m, lane, buffer + where, size, "an argument").ljust(size, b"\0")
+        where += size
+        arguments += 1
+        return found
+
+    def star(given: str | None) -> str:
+        return str(struct.unpack("<i", take(4))[0]) if given == "*" else given or ""
+
+    def piece(match: re.Match[str]) -> str:
+        flags, width, precision, length, kind = match.groups()
+        if kind == "%":
+            return "%"
+        head = f"%{flags}{star(width)}" + ("" if precision is None else f".{star(precision)}")
+        if kind in "eEfFgGaA":
+            number = struct.unpack("<d", take(8))[0]
+            return str(number.hex()) if kind in "aA" else str((head + kind) % number)
+        if kind == "s":
+            return (head + "s") % _text(m, lane, struct.unpack("<Q", take(8))[0])
+        if kind == "p":
+            return (head + "s") % hex(struct.unpack("<Q", take(8))[0])
+        size = 8 if length in {"l", "ll", "z", "j", "t"} else 4
+        value = int.from_bytes(take(size), "little", signed=kind in "dic")
+        if kind == "c":
+            return (head + "c") % chr(value & 0xFF)
+        bits = {"hh": 8, "h": 16}.get(length or "", size * 8)
+        value &= (1 << bits) - 1
+        if kind in "di" and value >> bits - 1:
+            value -= 1 << bits
+        return (head + ("d" if kind == "u" else kind)) % value
+
+    return _PIECE.sub(piece, text), arguments
+
+
+def _fail(m: Machine, lanes: Lanes, getters: list[_Getter]) -> None:
+    """A failed assertion stops the kernel as a trap does."""
+    lane = lane_at(lanes, 0)
+    words = [np.broadcast_to(get(m, lanes), (count(lanes),)) for get in getters]
+    message = _text(m, lane, int(words[0][0])) if words else ""
+    m.fault("trap", f"an assertion failed: {message}", lane)
