@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ptxgen.isa import Expansion, Mismatch, Table, Version
-from ptxgen.isa.model import Kind
-from ptxgen.isa.model import Operand as Wanted
 from ptxgen.ptx.tree import (
     Address,
     Function,
@@ -21,14 +19,17 @@ from ptxgen.ptx.tree import (
     Vector,
 )
 from ptxgen.semantics.checking_addresses import check_address
+from ptxgen.semantics.checking_choice import choose
 from ptxgen.semantics.checking_immediates import check_immediates, unenforced
 from ptxgen.semantics.checking_scopes import Findings, Scope
-from ptxgen.semantics.operands import NARROW_SPECIALS, Refusal, is_special, kinds_of, meaning, refusals
+from ptxgen.semantics.operands import SELECTORS, is_special, meaning
 
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
 #: Whose first result may be `_`.
-_DISCARDING = frozenset({"setp", "elect"})
+_DISCARDING = frozenset({"setp", "elect", "match"})
+#: Whose operands may be a byte or half of a register: `%r1.b0`.
+_SELECTING = frozenset({"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad"})
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,11 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
     if name not in table.instructions:
         _unknown(instruction, context)
         return None
-    shapes = tuple(kinds_of(operand, scope.lookup, table) for operand in instruction.operands)
-    found = table.match(instruction.opcode, shapes)
-    if isinstance(found, Mismatch) or not _fits(found, instruction, shapes):
-        loose = next((e for e in table.candidates(instruction.opcode) if _fits(e, instruction, shapes)), None)
-        if loose is None:
-            wrong = found if isinstance(found, Mismatch) else _wrong_kind(found, instruction, shapes)
-            findings.error(_mismatch_span(instruction, wrong), wrong.code, wrong.message, wrong.hint)
-            return None
-        found = loose
-    chosen, refused = _best(found, instruction, shapes, scope, context)
+    meant = choose(instruction, scope, context)
+    if isinstance(meant, Mismatch):
+        findings.error(_mismatch_span(instruction, meant), meant.code, meant.message, meant.hint)
+        return None
+    chosen, refused = meant
     for refusal in refused:
         severity = refusal.severity
         if refusal.code == "immediate-range" and unenforced(chosen, refusal, instruction):
@@ -73,6 +69,7 @@ def check_instruction(instruction: Instruction, scope: Scope, context: Context) 
         if isinstance(operand, Address) and operand.brackets:
             check_address(operand, wanted, chosen, scope, context)
     _check_shapes(instruction, chosen, scope, context)
+    _check_selectors(instruction, chosen, scope, context)
     _check_availability(instruction, chosen, context)
     if not undeclared:
         check_immediates(instruction, chosen, findings)
@@ -116,76 +113,6 @@ def _mismatch_span(instruction: Instruction, mismatch: Mismatch) -> Span:
     return _opcode_span(instruction)
 
 
-def _fits(expansion: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]]) -> bool:
-    """Whether every operand is of a kind that may stand there, declarations considered."""
-    return len(expansion.operands) == len(shapes) and all(
-        wanted.kinds & shape or _leniently(wanted, shape, operand, expansion)
-        for wanted, shape, operand in zip(expansion.operands, shapes, instruction.operands, strict=True)
-    )
-
-
-def _wrong_kind(found: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]]) -> Mismatch:
-    """The first operand that what its name stands for rules out."""
-    at = next(
-        i for i, (wanted, shape, operand) in enumerate(zip(found.operands, shapes, instruction.operands, strict=True))
-        if not wanted.kinds & shape and not _leniently(wanted, shape, operand, found)
-    )  # fmt: skip
-    wanted = " or ".join(sorted(found.operands[at].kinds))
-    return Mismatch("operand-kind", f"operand {at + 1} of {found.opcode} must be {wanted}", "", at)
-
-
-def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansion: Expansion) -> bool:
-    """Beyond the manual every assembler takes some constants for source registers and predicates, and some
-    discarded results."""
-    if "reg" in shape and "pred" in wanted.kinds:
-        return True
-    if wanted.access == "read" and "pred" in wanted.kinds:
-        return bool({"imm", "not-pred"} & shape)
-    if expansion.name in ("shfl", "cvta", "isspacep") and wanted.name == "a" and "imm" in shape:
-        return True
-    if expansion.name == "createpolicy" and wanted.name == "fraction" and "reg" in shape:
-        return True
-    if wanted.access == "write" and "sink" in shape:
-        return expansion.name in ("atom", "setp", "mbarrier")
-    if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
-        return operand.text.partition(".")[0] in NARROW_SPECIALS
-    return False
-
-
-def _best(
-    found: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]], scope: Scope, context: Context
-) -> tuple[Expansion, list[Refusal]]:
-    """Several expansions may share an opcode: the first without refusals, or the one with the fewest."""
-    best: tuple[Expansion, list[Refusal]] | None = None
-    others = (e for e in context.table.candidates(instruction.opcode) if e is not found)
-    for expansion in (found, *others):
-        if expansion is not found and not (
-            len(expansion.operands) == len(shapes)
-            and all(w.kinds & s for w, s in zip(expansion.operands, shapes, strict=True))
-        ):
-            continue
-        against = [
-            refusal
-            for operand, wanted in zip(instruction.operands, expansion.operands, strict=True)
-            if not isinstance(operand, Address) or not operand.brackets
-            for refusal in _operand_refusals(operand, wanted, scope, context)
-        ]
-        if not any(refusal.severity == "error" for refusal in against):
-            return expansion, against
-        if best is None or len(against) < len(best[1]):
-            best = (expansion, against)
-    assert best is not None
-    return best
-
-
-def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: Context) -> list[Refusal]:
-    if isinstance(operand, Address):
-        operand = operand.base or Immediate(str(operand.offset), operand.offset, "int", operand.span)
-    if isinstance(operand, Vector) and "vector" not in wanted.kinds and len(operand.elements) == 1:
-        operand = operand.elements[0]
-    return list(refusals(operand, wanted, scope.lookup, context.table))
-
-
 def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, context: Context) -> None:
     """Shapes that the kinds of operands do not tell apart."""
     findings = context.findings
@@ -204,6 +131,19 @@ def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, con
                                f"write cvta.{found.space}.u64")
 
 
+def _check_selectors(instruction: Instruction, chosen: Expansion, scope: Scope, context: Context) -> None:
+    """Bytes and halves of registers: sources of scalar video instructions, and results that are merged into `c`."""
+    for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
+        for name in names_in([operand]):
+            base, _, part = name.text.rpartition(".")
+            if part not in SELECTORS or scope.lookup(name.text) is not None or not base:
+                continue
+            merged = wanted.name == "d" and len(chosen.operands) > 3 and "op2" not in chosen.slots
+            if chosen.name not in _SELECTING or not (wanted.name in ("a", "b") or (merged and chosen.name != "vmad")):
+                context.findings.error(name.span, "operand-kind", f"{chosen.opcode} takes no part of a register here",
+                                       f"shift and mask {base} first")
+
+
 def _check_availability(instruction: Instruction, chosen: Expansion, context: Context) -> None:
     if context.target is None or context.version is None:
         return
@@ -220,7 +160,10 @@ def _check_guard(instruction: Instruction, scope: Scope, context: Context) -> No
     if guard is None:
         return
     found = meaning(guard.predicate, scope.lookup)
-    if found is None:
+    special = context.table.special_registers.get(guard.predicate)
+    if found is None and special is not None and special.type == "pred":
+        _check_special(Name(guard.predicate, guard.span), context)
+    elif found is None:
         context.findings.error(guard.span, "undeclared-name", f"{guard.predicate} is not declared",
                                "declare it: .reg .pred %p<N>;" if guard.predicate.startswith("%p") else "")
     elif found.role != "register" or found.type != "pred":

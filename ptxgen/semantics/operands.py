@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
@@ -133,6 +133,42 @@ def refusals(written: Operand, wanted: Wanted, lookup: Lookup, table: Table) -> 
                 yield from refusals(part, want, lookup, table)
 
 
+def is_offset(operand: Operand) -> TypeGuard[Address]:
+    """Whether it is `name+4`: an address without brackets."""
+    return isinstance(operand, Address) and not operand.brackets and operand.base is not None
+
+
+def expression_refusals(written: Address, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
+    """`name+4` where a register or constant is wanted: assemblers compute it, whatever its width.
+
+    The address of a variable is an integer, `%r1+4` of the register's own kind.
+    """
+    assert written.base is not None
+    known = table.types.get(wanted.type)
+    found = meaning(written.base.text, lookup)
+    if known is None or found is None:
+        return
+    kind = "unsigned"
+    if found.role == "register":
+        given = table.types.get(found.type)
+        kind = "bits" if given is None or found.type == "f16x2" else given.kind
+    told = f"{written.base.text}+{written.offset}"
+    whole = ("signed", "unsigned", "bits")
+    integers = known.kind in whole or wanted.type in ("u16x2", "s16x2")
+    fits = (integers and kind in whole) or (kind == "bits" and known.kind != "predicate")
+    if found.role not in ("register", "variable") or found.vector > 1:
+        yield Refusal("operand-kind", f"{written.base.text} is no register and no variable to compute with",
+                      span=written.span)
+    elif not fits:
+        yield Refusal("operand-type", f"{told} cannot stand for .{wanted.type}", "compute it with add first",
+                      span=written.span)
+    else:
+        yield Refusal(
+            "undocumented", f"{told} is computed here by assemblers, though the manual has sums only as addresses",
+            "compute it with add first", "warning", written.span,
+        )
+
+
 def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Iterator[Refusal]:
     """Whether a constant fits: floats for floats, integers for the rest, within the bounds.
 
@@ -213,7 +249,8 @@ def _name_refusals(name: Name, wanted: Wanted, lookup: Lookup, table: Table) -> 
 def _symbol_refusals(name: Name, found: Symbol, wanted: Wanted, table: Table) -> Iterator[Refusal]:
     """The address of a variable is a 64-bit integer; windows of their own fit in 32 bits.
 
-    Assemblers cut an address off without a word, but for that of a texture.
+    Assemblers cut an address off without a word, but for that of a texture, and half an address in global memory
+    makes the module one of 32 bits, which is no longer supported.
     """
     known, declared = table.types.get(wanted.type), table.types.get(found.type)
     if known is None:
@@ -225,7 +262,8 @@ def _symbol_refusals(name: Name, found: Symbol, wanted: Wanted, table: Table) ->
         yield Refusal("address-width", f"{name.text} is .{found.type}: its address is .u64", "use .u64",
                       span=name.span)
     elif known.bits < 64 and not (known.bits == 32 and found.space in ("shared", "local", "param", "const")):
-        yield Refusal("address-width", told, "use .u64", severity="warning", span=name.span)
+        halved = known.bits == 32 and found.space == "global"
+        yield Refusal("address-width", told, "use .u64", "error" if halved else "warning", name.span)
 
 
 def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refusal]:

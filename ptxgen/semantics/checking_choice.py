@@ -1,0 +1,134 @@
+"""Which form an instruction means: of those that its opcode spells, the one against which least speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ptxgen.isa import Expansion, Mismatch
+from ptxgen.isa import Operand as Wanted
+from ptxgen.isa.model import Kind
+from ptxgen.ptx.tree import Address, Immediate, Instruction, Name, Operand, Vector
+from ptxgen.semantics.checking_scopes import Scope
+from ptxgen.semantics.operands import (
+    NARROW_SPECIALS,
+    Refusal,
+    expression_refusals,
+    is_offset,
+    kinds_of,
+    meaning,
+    refusals,
+)
+
+if TYPE_CHECKING:
+    from ptxgen.semantics.checking_instructions import Context
+
+#: Instructions and operands that take registers only; everywhere else a constant may stand for a source.
+_REGISTERS_ONLY = frozenset(
+    {("mma", "e"), ("movmatrix", "a"), ("stackrestore", "a"), ("wgmma", "sp-meta"), ("call", "fptr")}
+)
+#: Whose result may be `_`.
+_DISCARDED = frozenset({"atom", "setp", "mbarrier", "match"})
+#: Constants that stand in registers, by instruction and operand.
+_ALSO_REGISTERS = frozenset({("createpolicy", "fraction")})
+
+
+def choose(
+    instruction: Instruction, scope: Scope, context: Context
+) -> tuple[Expansion, list[Refusal]] | Mismatch:
+    """The form that is meant and what speaks against its operands, or why no form has such operands."""
+    table = context.table
+    shapes = tuple(kinds_of(operand, scope.lookup, table) for operand in instruction.operands)
+    best: tuple[tuple[int, bool, int], Expansion, list[Refusal]] | None = None
+    for expansion in table.candidates(instruction.opcode):
+        if not _fits(expansion, instruction, shapes):
+            continue
+        against = [
+            refusal
+            for operand, wanted in zip(instruction.operands, expansion.operands, strict=True)
+            if not isinstance(operand, Address) or not operand.brackets
+            for refusal in _operand_refusals(operand, wanted, scope, context)
+        ]
+        errors = sum(refusal.severity == "error" for refusal in against)
+        rank = (errors, _unavailable(expansion, context), len(against))
+        if best is None or rank < best[0]:
+            best = (rank, expansion, against)
+        if rank == (0, False, 0):
+            break
+    if best is not None:
+        return best[1], best[2]
+    found = table.match(instruction.opcode, shapes)
+    return found if isinstance(found, Mismatch) else _wrong_kind(found, instruction, shapes)
+
+
+def _unavailable(expansion: Expansion, context: Context) -> bool:
+    if context.target is None or context.version is None:
+        return False
+    return context.table.unavailable(expansion, context.target, context.version) is not None
+
+
+def _fits(expansion: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]]) -> bool:
+    """Whether every operand is of a kind that may stand there, declarations considered."""
+    return len(expansion.operands) == len(shapes) and all(
+        wanted.kinds & shape or _leniently(wanted, shape, operand, expansion)
+        for wanted, shape, operand in zip(expansion.operands, shapes, instruction.operands, strict=True)
+    )
+
+
+def _wrong_kind(found: Expansion, instruction: Instruction, shapes: Sequence[frozenset[Kind]]) -> Mismatch:
+    """The first operand that what its name stands for rules out."""
+    at = next(
+        i for i, (wanted, shape, operand) in enumerate(zip(found.operands, shapes, instruction.operands, strict=True))
+        if not wanted.kinds & shape and not _leniently(wanted, shape, operand, found)
+    )  # fmt: skip
+    wanted = " or ".join(sorted(found.operands[at].kinds))
+    return Mismatch("operand-kind", f"operand {at + 1} of {found.opcode} must be {wanted}", "", at)
+
+
+def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansion: Expansion) -> bool:
+    """What assemblers take beyond the manual: constants, addresses and functions for source registers, and some
+    discarded results."""
+    place = (expansion.name, wanted.name)
+    if "reg" in shape and ("pred" in wanted.kinds or place in _ALSO_REGISTERS):
+        return True
+    if wanted.access == "read" and "pred" in wanted.kinds:
+        return bool({"imm", "not-pred"} & shape)
+    if wanted.access == "read" and "reg" in wanted.kinds and ("imm" in shape or is_offset(operand)):
+        return place not in _REGISTERS_ONLY and not _is_packed_video(expansion)
+    if wanted.access == "read" and "reg" in wanted.kinds and "function" in shape and wanted.type:
+        return True
+    if wanted.access == "write" and "sink" in shape:
+        return expansion.name in _DISCARDED
+    if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
+        return operand.text.partition(".")[0] in NARROW_SPECIALS
+    return False
+
+
+def _is_packed_video(expansion: Expansion) -> bool:
+    return expansion.name.startswith("v") and expansion.name[-1] in "24"
+
+
+def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: Context) -> list[Refusal]:
+    if is_offset(operand) and "symbol" not in wanted.kinds:
+        return list(expression_refusals(operand, wanted, scope.lookup, context.table))
+    if is_offset(operand) and operand.base is not None:
+        # half an address is half a sum: cut off without a word
+        against = refusals(operand.base, wanted, scope.lookup, context.table)
+        return [replace(r, severity="warning") if r.code == "address-width" else r for r in against]
+    if isinstance(operand, Address):
+        operand = operand.base or Immediate(str(operand.offset), operand.offset, "int", operand.span)
+    if isinstance(operand, Vector) and "vector" not in wanted.kinds and len(operand.elements) == 1:
+        operand = operand.elements[0]
+    if isinstance(operand, Name) and "symbol" not in wanted.kinds:
+        found = meaning(operand.text, scope.lookup)
+        if found is not None and found.role == "function" and "reg" in wanted.kinds:
+            return [_function_as_data(operand)]
+    return list(refusals(operand, wanted, scope.lookup, context.table))
+
+
+def _function_as_data(name: Name) -> Refusal:
+    return Refusal(
+        "undocumented", f"{name.text} is a function, and its address stands for a register here",
+        f"move it into a register first: mov.u64 %rd1, {name.text}", "warning", name.span,
+    )
