@@ -27,8 +27,11 @@ from ptxgen.ptx.tree import (
 )
 
 _WS = r"[ \t\r\f\v]*"
-#: `WARP_SZ` is a constant.
-_NAME = r"(?!WARP_SZ(?![A-Za-z0-9_$]))(?:[A-Za-z_][A-Za-z0-9_$]*|[%$][A-Za-z0-9_$]+)(?:\.[A-Za-z][A-Za-z0-9_]*)?"
+#: As long as it can be, whatever follows; `WARP_SZ` is a constant.
+_NAME = (
+    r"(?!WARP_SZ(?![A-Za-z0-9_$]))"
+    r"(?>(?:[A-Za-z_][A-Za-z0-9_$]*|[%$][A-Za-z0-9_$]+)(?:\.[A-Za-z][A-Za-z0-9_]*)?)"
+)
 _INT = r"0[xX][0-9A-Fa-f]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?"
 _FLOAT = (
     r"0[fF][0-9A-Fa-f]{8}(?![0-9A-Fa-f])|0[dD][0-9A-Fa-f]{16}(?![0-9A-Fa-f])"
@@ -44,9 +47,9 @@ _HEAD = re.compile(
     re.ASCII,
 )
 _NAMED = re.compile(rf"({_NAME}){_WS}(?:\|{_WS}({_NAME}){_WS})?{_MARK}")
-_CONSTANT = re.compile(rf"(-?){_WS}({_FLOAT}|{_INT}){_WS}{_MARK}")
+_CONSTANT = re.compile(rf"(-?){_WS}((?>{_FLOAT}|{_INT})){_WS}{_MARK}")
 _NEGATED = re.compile(rf"!{_WS}({_NAME}){_WS}{_MARK}")
-_ADDRESS = re.compile(rf"\[{_WS}({_NAME}){_WS}(?:\+{_WS}(-?){_WS}({_INT}){_WS})?(\]){_WS}{_MARK}")
+_ADDRESS = re.compile(rf"\[{_WS}({_NAME}){_WS}(?:\+{_WS}(-?){_WS}((?>{_INT})){_WS})?(\]){_WS}{_MARK}")
 _BRACE = re.compile(rf"\{{{_WS}")
 _BEHIND_VECTOR = re.compile(rf"(?:\|{_WS}({_NAME}){_WS})?{_MARK}")
 #: Behind a label on its line; `.callprototype` and its like would make one directive of both.
