@@ -59,14 +59,8 @@ def register(app: typer.Typer) -> None:
 
 
 def examine(text: str, table: Table, arch: str | None) -> tuple[Module, list[Diagnostic]]:
-    """The module as far as it parses, and everything found wrong with it.
-
-    Where statements are missing from the tree the checker would complain of what they declare, so after a
-    syntax error its own findings are left out.
-    """
+    """The module as far as it parses, and everything found wrong with it."""
     module, faults = parse_tolerant(text)
-    if any(fault.code != "non-ascii" for fault in faults):
-        return module, list(faults)
     return module, sorted([*faults, *check_module(module, table, arch)], key=lambda d: (d.span.line, d.span.column))
 
 
@@ -100,7 +94,9 @@ def _assemble(
     text: str, module: Module, table: Table, arch: str | None, path: str | None
 ) -> tuple[Ptxas, Assembly]:
     tool = find_ptxas(path)[0]
-    return tool, tool.assemble(text, arch or assembled_for(module, table))
+    # What is built for a debugger is not optimised: ptxas refuses to do both.
+    optimise = 0 if "debug" in module.target else 3
+    return tool, tool.assemble(text, arch or assembled_for(module, table), optimise=optimise)
 
 
 def assembled_for(module: Module, table: Table) -> str:

@@ -12,6 +12,7 @@ from lark import Token, Transformer
 from ptxgen.ptx import constants
 from ptxgen.ptx.declaring import Declaration, declare, words
 from ptxgen.ptx.diagnostics import Diagnostic
+from ptxgen.ptx.sections import words_of, wrong_line
 from ptxgen.ptx.tree import (
     Address,
     Arguments,
@@ -34,13 +35,6 @@ from ptxgen.ptx.tree import (
 )
 
 Children = list[Any]
-_COMMENT = re.compile(r"//.*")
-_SYMBOL = r"[.$%A-Za-z_][A-Za-z0-9_.$%]*"
-_ITEM = rf"(?:-?[0-9]+|{_SYMBOL})(?:\s*[+-]\s*(?:[0-9]+|{_SYMBOL}))*"
-_LABELS = rf"(?:{_SYMBOL}\s*:\s*)*"
-#: A line of a debug section: labels, then perhaps `.b8 1, 2` or `.b64 name+4`.
-_SECTION_DATA = re.compile(rf"{_LABELS}(?:\.b(8|16|32|64)\s+({_ITEM}(?:\s*,\s*{_ITEM})*))?")
-_NUMBER = re.compile(r"(?<![A-Za-z0-9_.$%])[0-9]{1,40}(?![A-Za-z0-9_.$%])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,7 @@ class Builder(Transformer[Token, Module]):
         )
 
     def _check_heading(self, item: Heading, seen: Sequence[Heading], late: bool) -> None:
-        """First .version, then .target (several lines of it are taken together), then .address_size; then the rest."""
+        """First .version, then .target (several lines of it count as one), then .address_size; then the rest."""
         kinds = [h.kind for h in seen]
         if item.kind in kinds and (item.kind != "target" or late or kinds[-1] != "target"):
             self.fault(item.span, "duplicate-directive", f".{item.kind} is given twice")
@@ -276,24 +270,13 @@ class Builder(Transformer[Token, Module]):
         return Directive("file", f'{" ".join(before.split())} "{path}"{tail}', None, span_of(c[0]))
 
     def section(self, c: Children) -> Directive:
-        lines = [_COMMENT.sub("", line).strip() for line in c[0].splitlines()]
-        self._check_section(c[0])
-        return Directive("section", "\n".join(line for line in lines if line), None, span_of(c[0]))
-
-    def _check_section(self, token: Token) -> None:
-        """A section's body is labels and lists of numbers; the first line that is neither is the fault."""
-        if "{" not in token:
-            return
-        start = (token.line or 1) + token[: token.index("{")].count("\n")
-        for number, line in enumerate(token[token.index("{") + 1 : -1].split("\n"), start):
-            text = _COMMENT.sub("", line).strip()
-            data = _SECTION_DATA.fullmatch(text)
-            bits = int(data[1] or 64) if data else 0
-            listed = data[2] or "" if data else ""
-            named = bits < 32 and re.search("[A-Za-z_$%]", listed)
-            if data is None or named or any(int(n) >= 1 << bits for n in _NUMBER.findall(listed)):
-                self.fault(Span(number, 1, number, len(line) + 1), "bad-section", "this is no data of a section")
-                return
+        wrong = wrong_line(c[0])
+        if wrong is not None:
+            number = (c[0].line or 1) + wrong
+            line = c[0].split("\n")[wrong]
+            start = 1 if wrong else c[0].column or 1
+            self.fault(Span(number, start, number, start + len(line)), "bad-section", "this is no data of a section")
+        return Directive("section", words_of(c[0]), None, span_of(c[0]))
 
     def instruction(self, c: Children) -> Instruction:
         guard = c[0] if isinstance(c[0], Guard) else None

@@ -1,45 +1,45 @@
-"""`.version`, `.target`, `.address_size`, and the directives of a function."""
+"""`.version`, `.target`, `.address_size`: what a module is checked under."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ptxgen.isa import Table, Target, Version
-from ptxgen.ptx.tree import Directive, Function, Module, Span
+from ptxgen.ptx.tree import Directive, Module, Span
+from ptxgen.semantics.checking_availability import Ground, require
 from ptxgen.semantics.checking_scopes import Findings
 
-MOST_THREADS = 1024
-MOST_REGISTERS = 255
-_OPTIONS = frozenset(
-    {"debug", "texmode_independent", "texmode_unified", "map_f64_to_f32"}
-)  # fmt: skip
-#: Only kernels have a launch to speak of.
-_ENTRY_ONLY = frozenset(
-    {"maxntid", "reqntid", "minnctapersm", "maxnctapersm", "explicitcluster", "reqnctapercluster", "maxclusterrank",
-     "blocksareclusters"}
-)  # fmt: skip
+_TEXTURE_MODES = ("texmode_independent", "texmode_unified")
+_OPTIONS = frozenset({"debug", "map_f64_to_f32", *_TEXTURE_MODES})
+#: The last targets without 64-bit floats.
+_DOUBLES = 13
 
 
-def check_headings(
-    module: Module, table: Table, arch: str | None, findings: Findings
-) -> tuple[str | None, Version | None]:
-    """The target and version that instructions are held against, None where the module gives none."""
-    span = module.span if module.span.line else Span(1, 1, 1, 1)
-    version = _version(module, table, span, findings)
-    target = _target(module, table, span, findings)
+def check_headings(module: Module, table: Table, arch: str | None, findings: Findings) -> Ground:
+    """The ground that everything else is checked on."""
+    places = {heading.name: heading.span for heading in module.headings}
+    start = module.span if module.span.line else Span(1, 1, 1, 1)
+    version = _version(module, table, places.get("version", start), findings)
+    at = places.get("target", start)
+    target = _target(module, table, at, findings)
+    ground = Ground(table, findings, target, version, frozenset(module.target) & _OPTIONS)
+    _check_options(module, at, ground)
     if version is not None and target is not None and version < target.ptx:
         findings.error(
-            span, "version-target",
+            places.get("version", start), "version-target",
             f".version {version} does not know {target.name}, which came with PTX {target.ptx}",
             f"write .version {target.ptx}",
         )
-    if module.address_size not in (None, 64):
-        findings.error(span, "address-size", f"{module.address_size}-bit addresses are gone",
-                       "write .address_size 64")
+    if module.address_size is not None:
+        span = places.get("address_size", start)
+        if module.address_size != 64:
+            findings.error(span, "address-size", f"{module.address_size}-bit addresses are gone",
+                           "write .address_size 64")
+        require(".address_size", span, ground)
     if target is not None and arch is not None:
-        _check_runs(target, table.target(arch), span, findings)
-    return (target.name if target else None), version
+        _check_runs(target, table.target(arch), at, findings)
+    return ground
 
 
 def _version(module: Module, table: Table, span: Span, findings: Findings) -> Version | None:
@@ -56,19 +56,43 @@ def _version(module: Module, table: Table, span: Span, findings: Findings) -> Ve
 
 
 def _target(module: Module, table: Table, span: Span, findings: Findings) -> Target | None:
+    """The last architecture that is named; assemblers pass over those before it."""
     if not module.target:
         findings.error(span, "missing-target", "the file names no .target", "write .target sm_80 after .version")
         return None
     names = [word for word in module.target if word not in _OPTIONS]
-    if len(names) != 1:
-        findings.error(span, "unknown-target", ".target names one architecture")
-        return None
-    if names[0] not in table.targets:
-        near = get_close_matches(names[0], table.targets, n=1, cutoff=0.3)
-        hint = f"did you mean {near[0]}?" if near else ""
-        findings.error(span, "unknown-target", f"there is no target {names[0]}", hint)
-        return None
-    return table.targets[names[0]]
+    if not names or module.target[0] in _OPTIONS:
+        findings.error(span, "missing-target", f".target begins with {module.target[0]}, not with an architecture",
+                       f"write .target sm_80, {module.target[0]}")
+    known: Target | None = None
+    for name in names:
+        known = table.targets.get(name.replace("compute_", "sm_", 1))
+        if known is None:
+            near = get_close_matches(name, [*table.targets, *_OPTIONS], n=1, cutoff=0.3)
+            findings.error(span, "unknown-target", f"there is no target {name}",
+                           f"did you mean {near[0]}?" if near else "")
+    if known is not None and len(set(names)) > 1:
+        findings.warn(span, "several-targets", f"only the last architecture counts: {known.name}",
+                      "name one; code for it runs on all newer ones")
+    return known
+
+
+def _check_options(module: Module, span: Span, ground: Ground) -> None:
+    findings, target = ground.findings, ground.target
+    if ground.options.issuperset(_TEXTURE_MODES):
+        findings.error(span, "target-option", "texmode_independent and texmode_unified exclude each other")
+    if "texmode_independent" in ground.options:
+        require("texmode_independent", span, ground)
+    if "map_f64_to_f32" in ground.options and target is not None and target.number >= _DOUBLES:
+        findings.error(span, "target-option", f"map_f64_to_f32: {target.name} has 64-bit floats of its own",
+                       "leave it out")
+    if "debug" in ground.options and not _has_section(module.items):
+        findings.error(span, "missing-debug-section", ".target says debug, but the module has no debug section",
+                       "leave debug out, or add the .section directives of DWARF")
+
+
+def _has_section(items: Iterable[object]) -> bool:
+    return any(isinstance(item, Directive) and item.name == "section" for item in items)
 
 
 def runs_on(target: Target, arch: Target) -> bool:
@@ -91,34 +115,3 @@ def _check_runs(target: Target, arch: Target, span: Span, findings: Findings) ->
         why = f"{target.name} is newer than {arch.name}"
     findings.error(span, "target-arch", f".target {target.name} cannot be assembled for {arch.name}: {why}",
                    f"write .target {arch.name}, or assemble for {target.name}")
-
-
-def check_directives(function: Function, findings: Findings) -> None:
-    """`.maxntid` and its like, between a signature and its body."""
-    given = {d.name: d for d in function.directives}
-    for directive in function.directives:
-        if directive.name in _ENTRY_ONLY and function.kind != "entry":
-            findings.error(directive.span, "function-directive", f".{directive.name} belongs to kernels")
-        if directive.name == "noreturn" and function.kind == "entry":
-            findings.error(directive.span, "function-directive", ".noreturn belongs to functions, not to kernels")
-    for name in ("reqntid", "maxntid"):
-        if name in given and _product(given[name]) > MOST_THREADS:
-            findings.warn(given[name].span, "too-many-threads",
-                          f".{name} asks for {_product(given[name])} threads; a block has {MOST_THREADS} at most")
-    if "reqntid" in given and "maxntid" in given:
-        findings.error(given["maxntid"].span, "function-directive", ".maxntid and .reqntid exclude each other")
-    if "maxnreg" in given and _product(given["maxnreg"]) > MOST_REGISTERS:
-        findings.warn(given["maxnreg"].span, "function-directive",
-                      f".maxnreg over {MOST_REGISTERS} is ignored")
-    if "minnctapersm" in given and not {"maxntid", "reqntid"} & set(given):
-        findings.warn(given["minnctapersm"].span, "function-directive",
-                      ".minnctapersm is ignored without .maxntid or .reqntid")
-
-
-def _product(directive: Directive) -> int:
-    total = 1
-    for number in re.findall(r"0[xX][0-9A-Fa-f]+|[0-9]+", directive.text):
-        total *= int(number, 16) if number[:2] in ("0x", "0X") else int(number)
-    return total
-
-

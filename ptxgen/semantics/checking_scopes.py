@@ -9,8 +9,8 @@ from math import prod
 
 from ptxgen.isa import Table
 from ptxgen.ptx.diagnostics import Diagnostic, Severity
-from ptxgen.ptx.tree import Address, Directive, Function, Immediate, Label, Name, Span, Statement, Variable
-from ptxgen.semantics.operands import Symbol, fits_bits
+from ptxgen.ptx.tree import Directive, Function, Label, Span, Statement, Variable
+from ptxgen.semantics.operands import Symbol
 
 #: Functions that every module may call without their bodies: the driver's.
 SYSTEM_FUNCTIONS = frozenset(
@@ -18,8 +18,8 @@ SYSTEM_FUNCTIONS = frozenset(
      "cudaLaunchDevice", "cudaLaunchDeviceV2", "cudaDeviceSynchronize", "cudaGetLastError")
 )  # fmt: skip
 _TRAILING_DIGITS = re.compile("[0-9]+$")
-_OPAQUE = ("texref", "samplerref", "surfref")
-_WIDEST_VECTOR = 128
+_LONGEST_NUMBER = 20
+_OVERFLOW = 1 << 32
 
 
 @dataclass
@@ -56,6 +56,8 @@ class Scope:
     #: `%r<10>`: prefix to how many, and what each is
     ranges: dict[str, tuple[int, Symbol]] = field(default_factory=dict)
     details: dict[str, Variable | Function | Directive] = field(default_factory=dict)
+    #: of the function whose outermost scope this is
+    parameters: frozenset[str] = frozenset()
 
     def lookup(self, name: str) -> Symbol | None:
         """What the name means here, declarations around this scope included."""
@@ -96,6 +98,15 @@ class Scope:
             scope = scope.parent
         return None
 
+    def is_parameter(self, name: str) -> bool:
+        """Whether the name means a parameter or a result of the function."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.own(name) is not None:
+                return name in scope.parameters
+            scope = scope.parent
+        return False
+
     def own(self, name: str) -> tuple[Symbol, str] | None:
         """What this scope itself says of a name, and the name it goes by."""
         found = self.names.get(name)
@@ -104,11 +115,11 @@ class Scope:
         digits = _TRAILING_DIGITS.search(name)
         if digits is None or not self.ranges:
             return None
-        for start in range(digits.start(), len(name)):
-            known = self.ranges.get(name[:start])
-            if known is not None and len(name) - start <= 9 and int(name[start:]) < known[0]:
-                return known[1], f"{name[:start]}{int(name[start:])}"
-        return None
+        prefix, number = name[: digits.start()], digits[0]
+        known = self.ranges.get(prefix)
+        if known is None or len(number) > _LONGEST_NUMBER or int(number) >= known[0]:
+            return None
+        return known[1], f"{prefix}{int(number)}"
 
 
 def symbol_of(variable: Variable, table: Table) -> Symbol:
@@ -127,30 +138,50 @@ def symbol_of(variable: Variable, table: Table) -> Symbol:
 
 
 def declare(variable: Variable, scope: Scope, table: Table, findings: Findings) -> None:
-    """Add a variable or registers to the scope; a second declaration is an error."""
+    """Add a variable or registers to the scope; a second declaration is an error, unless one of them says that
+    the variable is defined elsewhere."""
     symbol = symbol_of(variable, table)
     if variable.count is not None:
-        if variable.name in scope.ranges:
-            findings.error(
-                variable.span, "duplicate-name", f"{variable.name}<…> is declared twice",
-                "one range covers all registers with that prefix",
-            )
-        scope.ranges.setdefault(variable.name, (variable.count, symbol))
+        _declare_range(variable, symbol, scope, findings)
         return
     earlier = scope.details.get(variable.name)
-    if scope.own(variable.name) is not None and not _completes(variable, earlier):
-        findings.error(variable.span, "duplicate-name", f"{variable.name} is declared twice in this scope")
+    if scope.own(variable.name) is not None:
+        _check_again(variable, earlier, findings)
+        if isinstance(earlier, Variable) and "extern" in variable.linkage:
+            return
     scope.names[variable.name] = symbol
     scope.details[variable.name] = variable
 
 
-def _completes(variable: Variable, earlier: object) -> bool:
-    """Whether this declaration and an earlier `.extern` one speak of the same variable."""
-    if not isinstance(earlier, Variable) or variable.space != earlier.space or variable.type != earlier.type:
-        return False
-    if "extern" in variable.linkage:
-        return True
-    return "extern" in earlier.linkage and bool({"visible", "weak", "common"} & set(variable.linkage))
+def _declare_range(variable: Variable, symbol: Symbol, scope: Scope, findings: Findings) -> None:
+    name, count = variable.name, variable.count or 0
+    if name in scope.ranges:
+        findings.error(variable.span, "duplicate-name", f"{name}<…> is declared twice",
+                       "one range covers all registers with that prefix")
+    if count >= _OVERFLOW:
+        findings.error(variable.span, "bad-constant", f"{count} does not fit in 32 bits")
+    for other in scope.names:
+        if other.startswith(name) and (number := other[len(name) :]).isdigit() and int(number) < count:
+            findings.error(variable.span, "duplicate-name", f"{name}<{count}> declares {other} a second time")
+            break
+    scope.ranges.setdefault(name, (count, symbol))
+
+
+def _check_again(variable: Variable, earlier: object, findings: Findings) -> None:
+    """One of two declarations says `.extern`, and they agree."""
+    told = f"{variable.name} is declared twice in this scope"
+    if not isinstance(earlier, Variable) or "extern" not in (*variable.linkage, *earlier.linkage):
+        findings.error(variable.span, "duplicate-name", told)
+    elif (variable.type, variable.vector) != (earlier.type, earlier.vector):
+        findings.error(variable.span, "duplicate-name", f"{told}, with another type")
+    elif len(variable.dimensions) != len(earlier.dimensions) or any(
+        one != two and None not in (one, two)
+        for one, two in zip(variable.dimensions, earlier.dimensions, strict=True)
+    ):
+        findings.error(variable.span, "duplicate-name", f"{told}, with another extent")
+    elif "extern" in earlier.linkage and not variable.linkage:
+        findings.error(variable.span, "linkage", f"{variable.name} was declared .extern: it cannot be private here",
+                       "declare it .visible")
 
 
 def declare_labels(statements: Iterable[Statement], scope: Scope, findings: Findings) -> None:
@@ -172,88 +203,3 @@ def declare_directive(directive: Directive, scope: Scope, findings: Findings) ->
     scope.names[directive.label] = Symbol(role)  # type: ignore[arg-type]
     scope.details[directive.label] = directive
 
-
-def check_variable(
-    variable: Variable, scope: Scope, table: Table, findings: Findings, *, where: str, parameter: bool = False
-) -> None:
-    """What is wrong with a declaration by itself. `where`: module, entry or func."""
-    span = variable.span
-    known = table.types.get(variable.type)
-    if known is None and variable.type not in _OPAQUE:
-        findings.error(span, "unknown-type", f"there is no type .{variable.type}")
-        return
-    if variable.space == "reg":
-        _check_register(variable, table, findings, where)
-    elif variable.type == "pred":
-        findings.error(span, "predicate-in-memory", f"{variable.name}: predicates live in registers only")
-    pointed = next((int(a.rpartition(" ")[2]) for a in variable.attributes if ".align" in a), None)
-    for alignment in (variable.alignment, pointed):
-        if alignment is not None and (alignment < 1 or alignment & (alignment - 1)):
-            findings.error(span, "bad-alignment", f"an alignment of {alignment} is no power of two")
-    if variable.space == "reg" or parameter:
-        return
-    if where == "module" and variable.space in ("local", "param"):
-        findings.error(
-            span, "module-scope", f"a .{variable.space} variable belongs inside a function, not in the module"
-        )
-    if where != "module" and variable.linkage:
-        findings.error(span, "module-scope", "linkage is said in the module, not inside a function",
-                       "move the declaration above the function")
-    size = symbol_of(variable, table).size
-    if "extern" not in variable.linkage and (size is None or size == 0):
-        findings.error(span, "incomplete-type", f"{variable.name} has no size",
-                       "give the array its extent, or declare it .extern .shared for dynamic shared memory")
-    if variable.initialiser is not None:
-        _check_initialiser(variable, scope, table, findings)
-
-
-def _check_register(variable: Variable, table: Table, findings: Findings, where: str) -> None:
-    span = variable.span
-    known = table.types.get(variable.type)
-    if where == "module":
-        findings.error(span, "module-scope", "registers belong to a function, not to the module",
-                       "declare them inside the body")
-    if known is None or not known.register:
-        findings.error(span, "register-type", f"a register cannot be .{variable.type}",
-                       f"declare .b{known.bits}" if known is not None and known.bits in (16, 32, 64) else "")
-    elif variable.vector not in (1, 2, 4):
-        findings.error(span, "register-vector", f".v{variable.vector} registers do not exist", "use .v2 or .v4")
-    elif known.bits * variable.vector > _WIDEST_VECTOR:
-        findings.error(span, "register-vector", f"a vector register holds at most {_WIDEST_VECTOR} bits")
-    if variable.dimensions:
-        findings.error(span, "register-array", "registers form no arrays", f"write {variable.name}<N>")
-
-
-def _check_initialiser(variable: Variable, scope: Scope, table: Table, findings: Findings) -> None:
-    span, values = variable.span, variable.initialiser or ()
-    if variable.space not in ("global", "const"):
-        findings.error(span, "bad-initialiser", f"a .{variable.space} variable takes no initial value",
-                       "only .global and .const variables do")
-        return
-    if "extern" in variable.linkage:
-        findings.error(span, "bad-initialiser", "an .extern variable takes its value where it is defined")
-    if all(extent is not None for extent in variable.dimensions):
-        fitting = prod(extent or 0 for extent in variable.dimensions) * variable.vector
-        if len(values) > fitting:
-            findings.error(span, "bad-initialiser", f"{len(values)} values where {fitting} fit")
-    known = table.types.get(variable.type)
-    if known is None:
-        return
-    for value in values:
-        if isinstance(value, Immediate):
-            is_float = known.kind == "float"
-            if is_float != (value.kind != "int") and not (known.kind == "bits" and value.kind != "int"):
-                kind = "a float" if is_float else "an integer"
-                findings.error(value.span, "bad-initialiser", f".{variable.type} wants {kind}, not {value.text}")
-            elif isinstance(value.value, int) and not fits_bits(value.value, known.bits):
-                findings.warn(value.span, "truncated-immediate", f"{value.text} does not fit in .{variable.type}")
-        else:
-            base = value.base if isinstance(value, Address) else value
-            if isinstance(base, Name):
-                _check_initial_symbol(base, scope, findings)
-
-
-def _check_initial_symbol(name: Name, scope: Scope, findings: Findings) -> None:
-    inner = name.text.partition("(")[2].rstrip(")") or name.text
-    if scope.lookup(inner) is None:
-        findings.error(name.span, "undeclared-name", f"{inner} is not declared before this")

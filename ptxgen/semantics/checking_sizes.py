@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptxgen.isa import Table, Version
+from ptxgen.isa import Table
 from ptxgen.ptx.tree import Block, Function, Instruction, Module, Operand, Statement, Variable
+from ptxgen.semantics.checking_availability import Ground
 from ptxgen.semantics.checking_instructions import names_in
 from ptxgen.semantics.checking_scopes import Findings, symbol_of
 
@@ -14,11 +15,12 @@ MOST_CONSTANT = 65536
 #: Parameter bytes of a kernel: before PTX 8.1, and from then on.
 MOST_PARAMETERS = 4352
 MOST_PARAMETERS_SINCE_8_1 = 32764
-_LARGE_PARAMETERS = Version(8, 1)
+_LARGE_PARAMETERS_TARGET = 70
 
 
-def check_sizes(module: Module, table: Table, version: Version | None, findings: Findings) -> None:
+def check_sizes(module: Module, ground: Ground) -> None:
     """Errors where a limit of the machine is passed."""
+    table, findings = ground.table, ground.findings
     variables = [item for item in module.items if isinstance(item, Variable)]
     constants = _total((v for v in variables if v.space == "const"), table)
     if constants > MOST_CONSTANT:
@@ -31,7 +33,7 @@ def check_sizes(module: Module, table: Table, version: Version | None, findings:
     for function in functions.values():
         if function.kind == "entry":
             _check_shared(function, functions, shared, table, findings)
-            _check_parameters(function, table, version, findings)
+            _check_parameters(function, ground)
 
 
 def _total(variables: Iterable[Variable], table: Table) -> int:
@@ -74,13 +76,14 @@ def _check_shared(
         )
 
 
-def _check_parameters(entry: Function, table: Table, version: Version | None, findings: Findings) -> None:
-    total = _total(entry.params, table)
-    large = version is not None and version >= _LARGE_PARAMETERS
+def _check_parameters(entry: Function, ground: Ground) -> None:
+    total = _total(entry.params, ground.table)
+    newer = ground.target is None or ground.target.number >= _LARGE_PARAMETERS_TARGET
+    large = ground.since("8.1") and newer
     limit = MOST_PARAMETERS_SINCE_8_1 if large else MOST_PARAMETERS
     if total > limit:
-        hint = "" if large else f"from PTX 8.1 on there are {MOST_PARAMETERS_SINCE_8_1}"
-        findings.error(entry.span, "parameter-memory",
+        hint = "" if large else f"from PTX 8.1 and sm_70 on there are {MOST_PARAMETERS_SINCE_8_1}"
+        ground.findings.error(entry.span, "parameter-memory",
                        f"{entry.name} takes {total} bytes of parameters; there are {limit}", hint)
 
 
