@@ -68,26 +68,25 @@ def result(total: Array, type_name: str, *, saturate: bool) -> Array:
         if saturate:
             total = np.clip(total, -(2**31), 2**31 - 1)
         return total.astype(np.uint32)
-    return rounding.narrow(total, FORMATS[type_name], "rn")
+    # On an sm_90 GPU the f32 adder's zero is positive, also of negative zeros.
+    return rounding.narrow(total + 0.0 if type_name == "f32" else total, FORMATS[type_name], "rn")
 
 
 def expand(packed: Array, metadata: Array, type_name: str, selector: int) -> Array:
     """The sparse matrix (warps, 16, k) whose non-zero elements are `packed` (warps, 16, k / 2).
 
     `metadata` is the register of each lane, (warps, 32). Every four bits place the elements of one chunk of columns:
-    two of four, for tf32 one of two, for 4-bit types two pairs of eight. A lane's lower half holds four chunks of row
-    lane/4, its upper half those of the row eight below; `selector` says which lanes of each four take part.
+    two of four, for tf32 one of two, for 4-bit types two pairs of eight; `selector` says which lanes of each four
+    take part. Of types of 16 and 32 bits, a lane's lower half holds four chunks of row lane/4, its upper half those of
+    the row eight below. Of narrower ones a lane holds eight chunks, even lanes of one row, odd ones of the other.
     """
     warps, rows, half = packed.shape
     pair = 2 if BITS[type_name] == 4 and not type_name.startswith("e") else 1
     kept = 1 if type_name == "tf32" else 2
     chunks = half // (kept * pair)
-    parts = -(-chunks // 4)
     matrix = np.zeros((warps, rows, 2 * half), packed.dtype)
     for chunk in range(chunks):
-        lanes = np.arange(8) * 4 + selector * parts + chunk // 4
-        words = metadata[:, lanes] >> np.uint32(chunk % 4 * 4)
-        codes = np.concatenate([words, words >> np.uint32(16)], axis=1).astype(np.intp) & 15
+        codes = _codes(metadata, chunk, chunks, selector, narrow=BITS[type_name] <= 8)
         for number in range(kept):
             place = codes >> 2 * number & 3
             if kept == 1:
@@ -97,3 +96,15 @@ def expand(packed: Array, metadata: Array, type_name: str, selector: int) -> Arr
                 source = packed[:, :, (chunk * kept + number) * pair + element]
                 np.put_along_axis(matrix, column[:, :, None], source[:, :, None], axis=2)
     return matrix
+
+
+def _codes(metadata: Array, chunk: int, chunks: int, selector: int, *, narrow: bool) -> Array:
+    """Four bits of metadata for each of the 16 rows, (warps, 16)."""
+    four = np.arange(8) * 4
+    if narrow:
+        first = four + selector * 2 + chunk // 8 * 2
+        both = [metadata[:, first + below] >> np.uint32(chunk % 8 * 4) for below in (0, 1)]
+    else:
+        words = metadata[:, four + selector * -(-chunks // 4) + chunk // 4] >> np.uint32(chunk % 4 * 4)
+        both = [words, words >> np.uint32(16)]
+    return np.concatenate(both, axis=1).astype(np.intp) & 15
