@@ -186,6 +186,17 @@ class _Process:
     knowledge: dict[str, Knowledge]
     memory: Memory | None
     stop: Event | None
+    _checks: dict[tuple[str, str, Version], bool] = field(default_factory=dict)
+
+    def checked(self, statements: Sequence[str], arch: str, version: Version) -> list[bool]:
+        """What the checker says, once for all assemblers."""
+        new = [statement for statement in statements if (statement, arch, version) not in self._checks]
+        answers = self.judges.check(new, arch, version) if new else ()
+        self._checks.update({(s, arch, version): taken for s, taken in zip(new, answers, strict=True)})
+        return [self._checks[statement, arch, version] for statement in statements]
+
+    def forget(self) -> None:
+        self._checks.clear()
 
 
 _process: _Process | None = None
@@ -205,6 +216,7 @@ def _prepare(make_judges: Callable[[], Judges], memory: Path | None, stop: Event
 
 def _ask(work: Work) -> list[Result]:
     assert _process is not None
+    _process.forget()
     return [result for tool, assemble in _process.judges.assemblers for result in _ask_one(work, tool, assemble)]
 
 
@@ -224,7 +236,7 @@ def _ask_one(work: Work, tool: str, assemble: Assemble) -> list[Result]:
         arch, version = batch[0][1].arch, batch[0][1].version
         texts = [question.statement for _, question in batch]
         answers = remembered(texts, arch, version, assemble, tool, process.memory)
-        checked = process.judges.check(texts, arch, version)
+        checked = process.checked(texts, arch, version)
         for (result, question), says, taken in zip(batch, answers, checked, strict=True):
             _count(result, question, says, taken)
     return results

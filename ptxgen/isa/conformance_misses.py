@@ -5,6 +5,7 @@ Whether a candidate really is a miss is for `conformance_expecting` to say; here
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -18,6 +19,8 @@ Wrong = Literal[
     "register-type", "element-type", "operand-kind", "constant-range", "constant-type", "vector-width",
     "address-base", "operand-count", "missing-modifier", "extra-modifier", "doubled-modifier", "foreign-modifier",
 ]  # fmt: skip
+#: Words of a long list that are tried on every choice but the plainest.
+_SOME = 12
 Miss = tuple[Wrong, str, Statement]
 _KINDS: tuple[Kind, ...] = (
     "reg", "pred", "imm", "special", "address", "vector", "not-pred", "symbol", "label", "function", "arguments",
@@ -135,7 +138,10 @@ def _addresses(operand: Operand, usual: Written) -> Iterator[tuple[Wrong, str, W
 
 
 def modifier_misses(row: Row, choice: Sequence[str], plain: Statement, rows: Iterable[Row]) -> Iterator[Miss]:
-    """One modifier missing, too many, written twice, or with a value that neighbouring forms have there."""
+    """One modifier missing, too many, written twice, or with a value that neighbouring forms have there.
+
+    Of long lists of words the plainest choice tries all, every other one some, not the same ones.
+    """
     name = row.form.instruction
     types = row.resolver.types
     values: dict[str, set[str]] = {}
@@ -143,6 +149,13 @@ def modifier_misses(row: Row, choice: Sequence[str], plain: Statement, rows: Ite
         for slot in other.slots:
             values.setdefault(slot.name, set()).update(slot.values)
     chosen = [value for value in choice if value]
+    plainest = tuple(choice) == next(row.choices())
+
+    def some(words: Iterable[str]) -> list[str]:
+        ordered = sorted(set(words) - set(chosen))
+        if plainest or len(ordered) <= _SOME:
+            return ordered
+        return sorted(random.Random(plain.opcode).sample(ordered, _SOME))
 
     def opcode(words: Sequence[str]) -> Statement:
         return Statement(".".join([name, *words]), plain.operands)
@@ -155,11 +168,10 @@ def modifier_misses(row: Row, choice: Sequence[str], plain: Statement, rows: Ite
         if value:
             at = chosen.index(value)
             known = values[slot.name] | {word for word in types if value in types and types[word].register}
-            for word in sorted(known - set(slot.values)):
-                if word not in chosen:
-                    words = [*chosen[:at], word, *chosen[at + 1 :]]
-                    yield "foreign-modifier", f".{word} for .{value}", opcode(words)
+            for word in some(known - set(slot.values)):
+                words = [*chosen[:at], word, *chosen[at + 1 :]]
+                yield "foreign-modifier", f".{word} for .{value}", opcode(words)
     last_type = next((i for i in reversed(range(len(chosen))) if chosen[i] in types), len(chosen))
-    for word in sorted(set(_COMMON).union(*values.values()) - set(chosen)):
+    for word in some(set(_COMMON).union(*values.values())):
         at = len(chosen) if word in types else last_type
         yield "extra-modifier", f"and .{word}", opcode([*chosen[:at], word, *chosen[at:]])
