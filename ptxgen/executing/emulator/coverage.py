@@ -10,7 +10,7 @@ from ptxgen.executing.emulator.scope import Unsupported
 from ptxgen.isa import load_table
 from ptxgen.isa.model import Expansion, Version
 from ptxgen.isa.probing import module, probes
-from ptxgen.ptx import parse, parse_statement
+from ptxgen.ptx import PtxSyntaxError, parse, parse_statement
 
 #: How the message of every instruction begins that runs on hardware the emulator does not model.
 NEEDS_GPU = "needs a GPU"
@@ -48,5 +48,7 @@ def survey(expansions: Iterable[Expansion]) -> Iterator[Verdict]:
             builder.enter((parse_statement(statement),), scope.child(), None)
         except Unsupported as error:
             yield Verdict(expansion, statement, error.message)
+        except PtxSyntaxError as error:
+            yield Verdict(expansion, statement, str(error))
         else:
             yield Verdict(expansion, statement, "")

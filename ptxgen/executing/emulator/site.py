@@ -124,6 +124,8 @@ class Site:
             return lambda m, lanes: m.registers[slot][lanes]
         if have.kind == "b" or have.itemsize < dtype.itemsize:
             raise self.unsupported(f"a .{symbol.type} register is too narrow here")
+        if have.itemsize > 8:
+            raise self.unsupported(f"a .{symbol.type} register is too wide here")
         return lambda m, lanes: m.registers[slot][lanes].astype(dtype)
 
     def _constant_address(self, base: Name | None, offset: int, dtype: np.dtype[np.generic]) -> Getter:
@@ -220,6 +222,8 @@ class Site:
             return put_words
         if have.kind == "b" or want.kind == "b" or have.itemsize < want.itemsize:
             raise self.unsupported(f"a .{type_name} result does not fit a .{register_type} register")
+        if have.itemsize > 8:
+            raise self.unsupported(f"a .{type_name} result for a .{register_type} register")
         if is_signed(type_name):
             narrow, wide = SIGNED[BITS[type_name]], SIGNED[have.itemsize * 8]
 

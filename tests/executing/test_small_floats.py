@@ -1,0 +1,211 @@
+"""Conversions to and from floats of 4, 6 and 8 bits, scales, tf32 and packed integers, against exact references."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from one_instruction import evaluate
+
+from ptxgen.executing.emulator import smallfloats
+
+#: Exponent bits, mantissa bits, and how many of the highest words are no finite numbers.
+SHAPES = {"e4m3": (4, 3, 1), "e5m2": (5, 2, 4), "e3m2": (3, 2, 0), "e2m3": (2, 3, 0), "e2m1": (2, 1, 0)}
+NAN = {"e4m3": 0x7F, "e5m2": 0x7F}
+CONTAINER = {"e4m3": 8, "e5m2": 8, "e3m2": 8, "e2m3": 8, "e2m1": 4}
+
+
+def value(word: int, name: str) -> Fraction:
+    """The exact value of a finite word, from the definition."""
+    exponent_bits, mantissa_bits, _ = SHAPES[name]
+    bias = (1 << exponent_bits - 1) - 1
+    mantissa = word & (1 << mantissa_bits) - 1
+    exponent = word >> mantissa_bits & (1 << exponent_bits) - 1
+    size = Fraction(mantissa, 1 << mantissa_bits) + (1 if exponent else 0)
+    size *= Fraction(2) ** (max(exponent, 1) - bias)
+    return -size if word >> exponent_bits + mantissa_bits else size
+
+
+def finite(name: str) -> list[int]:
+    """Words of the numbers from 0 up."""
+    exponent_bits, mantissa_bits, lost = SHAPES[name]
+    return list(range((1 << exponent_bits + mantissa_bits) - lost))
+
+
+def nearest(exact: Fraction, name: str) -> int:
+    """The word nearest to a number, by trying all: ties to the even word, beyond the largest the largest."""
+    sign = 1 << sum(SHAPES[name][:2]) if exact < 0 else 0
+    best = min(finite(name), key=lambda word: (abs(value(word, name) - abs(exact)), word & 1))
+    return sign | best
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_word_has_its_value(name: str) -> None:
+    sign = 1 << sum(SHAPES[name][:2])
+    words = [word | s for word in finite(name) for s in (0, sign)]
+    decoded = smallfloats.decode(np.array(words, np.uint8), name)
+    assert [Fraction(float(v)) for v in decoded] == [value(word, name) for word in words]
+    rest = [word for word in range(sign) if word not in finite(name)]
+    if name == "e5m2":
+        assert np.isinf(smallfloats.decode(np.array([0x7C, 0xFC], np.uint8), name)).all()
+        rest.remove(0x7C)
+    assert np.isnan(smallfloats.decode(np.array(rest, np.uint8), name)).all()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_word_survives_the_way_through_f16(name: str) -> None:
+    width = CONTAINER[name]
+    sign = 1 << sum(SHAPES[name][:2])
+    words = [word | s for word in finite(name) for s in (0, sign)]
+    source = f"{name}x2"
+    pairs = [[a | b << width] for a, b in zip(words, reversed(words), strict=True)]
+    body = f"cvt.rn.f16x2.{source} %a0, %s0; mov.b32 %d, %a0;"
+    if width == 4:
+        body = f".reg .b8 %x; cvt.u8.u16 %x, %s0; cvt.rn.f16x2.{source} %a0, %x; mov.b32 %d, %a0;"
+    halves = [
+        (word & 0xFFFF, word >> 16) for word in evaluate("", "b32", ["b16"], pairs, body=body)
+    ]
+    as_f16 = [int(np.array([float(value(word, name))]).astype(np.float16).view(np.uint16)[0]) for word in words]
+    as_f16 = [half | 0x8000 if word & sign and not half else half for word, half in zip(words, as_f16, strict=True)]
+    assert halves == list(zip(as_f16, reversed(as_f16), strict=True))
+
+
+def f32(word: int) -> float:
+    return float(np.array([word], np.uint32).view(np.float32)[0])
+
+
+def around(name: str) -> list[int]:
+    """f32 words at, between and beside the numbers of a format, and beyond."""
+    numbers = [float(value(word, name)) for word in finite(name)]
+    middles = [(a + b) / 2 for a, b in itertools.pairwise(numbers)]
+    beyond = [numbers[-1] * k for k in (1.03, 1.0625, 1.07, 2, 1e9)]
+    words = np.array([*numbers, *middles, *beyond], np.float32).view(np.uint32).astype(np.int64)
+    spread = sorted({int(w) + d for w in words for d in (-1, 0, 1) if w + d >= 0} | {0, 1, 0x7F800000})
+    return spread + [word | 1 << 31 for word in spread]
+
+
+def narrow_all(name: str, words: list[int], modifiers: str = "") -> list[int]:
+    """Results of the conversion of single f32 words (the other number of the pair is 0)."""
+    found: list[int] = []
+    opcode = f"cvt.rn.satfinite{modifiers}.{name}x2.f32"
+    for start in range(0, len(words), 1024):
+        rows = [[word, 0] for word in words[start : start + 1024]]
+        body = f"{opcode} %a, %s0, %s1; cvt.u32.u16 %d, %a;"
+        if name == "e2m1":
+            body = f".reg .b8 %x; {opcode} %x, %s0, %s1; cvt.u32.u8 %d, %x;"
+        found += evaluate("", "b32", ["f32", "f32"], rows, body=".reg .b16 %a;" + body)
+    return [word >> CONTAINER[name] for word in found]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_narrowing_gives_the_nearest(name: str) -> None:
+    words = around(name)
+    want = []
+    for word in words:
+        number = f32(word)
+        limit = float(value(finite(name)[-1], name))
+        exact = Fraction(max(-limit, min(limit, number)))
+        want.append(nearest(exact, name) | (1 << sum(SHAPES[name][:2]) if word >> 31 else 0))
+    assert narrow_all(name, words) == want
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_nan_and_relu(name: str) -> None:
+    largest = finite(name)[-1]
+    assert narrow_all(name, [0x7FC00000, 0xFFC00000]) == [NAN.get(name, largest)] * 2
+    assert narrow_all(name, [0xBF800000, 0x80000000, 0x3F800000, 0x7FC00000], ".relu") == [
+        0, 0, nearest(Fraction(1), name), NAN.get(name, largest)
+    ]
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e5m2"])
+def test_all_halves_become_the_nearest_fp8(name: str) -> None:
+    words = np.arange(65536, dtype=np.uint32)
+    found = np.concatenate([
+        evaluate(f"cvt.rn.satfinite.{name}x2.f16x2", "b16", ["b32"], [[int(w) | 0x3C00 << 16] for w in part])
+        for part in words.reshape(64, 1024)
+    ])
+    numbers = words.astype(np.uint16).view(np.float16).astype(np.float64)
+    table = np.array([float(value(word, name)) for word in finite(name)])
+    clipped = np.fmin(np.abs(numbers), table[-1])
+    place = np.clip(np.searchsorted(table, clipped), 1, len(table) - 1)
+    below, above = clipped - table[place - 1], table[place] - clipped
+    word = np.where((below < above) | ((below == above) & ((place - 1) % 2 == 0)), place - 1, place)
+    word = np.where(np.isnan(numbers), NAN[name], word | np.where(np.signbit(numbers), 0x80, 0))
+    assert np.array_equal(found & 0xFF, word)
+    assert (found >> 8 == nearest(Fraction(1), name)).all()
+
+
+# ---------------------------------------------------------------- scales and stochastic rounding
+
+
+@pytest.mark.parametrize(("mode", "word", "want"), [
+    ("rz", 0x3F800000, 127), ("rp", 0x3F800000, 127), ("rz", 0x3FC00000, 127), ("rp", 0x3F800001, 128),
+    ("rz", 0, 0), ("rp", 1, 0), ("rz", 0xC0000000, 128), ("rp", 0x7F000001, 255), ("rz", 0x7F800000, 255),
+    ("rz", 0x7FC00000, 255), ("rz", 0x00800000, 1), ("rz", 0x00400000, 0), ("rp", 0x00400001, 1),
+])
+def test_scales_are_powers_of_two(mode: str, word: int, want: int) -> None:
+    assert evaluate(f"cvt.{mode}.ue8m0x2.f32", "b16", ["f32", "f32"], [[word, 0x40000000]]) == [want << 8 | 128]
+    if want == 255 and word != 0x7FC00000:
+        assert evaluate(f"cvt.{mode}.satfinite.ue8m0x2.f32", "b16", ["f32", "f32"], [[word, 0]]) == [254 << 8]
+
+
+def test_scales_become_bf16() -> None:
+    words = evaluate("cvt.rn.bf16x2.ue8m0x2", "b32", ["b16"], [[127 | 200 << 8], [255 | 0 << 8], [1]])
+    assert words[0] == 0x3F80 | (200 << 7) << 16
+    assert words[1] == 0x7FFF | 0x0040 << 16
+    assert words[2] & 0xFFFF == 0x0080
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 0x7F7FFFFF), st.integers(0, 0xFFFF))
+def test_stochastic_rounding_to_bf16_carries_into_the_kept_bits(word: int, bits: int) -> None:
+    (found,) = evaluate("cvt.rs.bf16x2.f32", "b32", ["f32", "f32", "b32"], [[word, 0, bits << 16]])
+    assert found == min((word + bits) >> 16, 0x7F80) << 16
+
+
+@settings(max_examples=60)
+@given(st.integers(0x38800000, 0x477FDFFF), st.integers(0, 0x1FFF))
+def test_stochastic_rounding_to_f16_uses_13_bits(word: int, bits: int) -> None:
+    (found,) = evaluate("cvt.rs.f16x2.f32", "b32", ["f32", "f32", "b32"], [[0, word, bits]])
+    assert found == ((word + bits) >> 13) - ((127 - 15) << 10)
+
+
+# ---------------------------------------------------------------- tf32, finite halves, packing
+
+
+@settings(max_examples=100)
+@given(st.integers(0, (1 << 32) - 1))
+def test_tf32_keeps_ten_bits_of_the_mantissa(word: int) -> None:
+    size = word & 0x7FFFFFFF
+    if size > 0x7F800000:
+        want = [0x7FFFE000] * 2 + [word & 0xFFFFE000]          # to the last, a NaN is a number like others
+    else:
+        even = (size + 0xFFF + (size >> 13 & 1)) >> 13 << 13
+        away = (size + 0x1000) >> 13 << 13
+        want = [w | word & 1 << 31 for w in (even, size >> 13 << 13, away)] if size < 0x7F800000 else [word] * 3
+    for mode, expected in zip(("rn", "rz", "rna"), want, strict=True):
+        assert evaluate(f"cvt.{mode}.tf32.f32", "b32", ["f32"], [[word]]) == [expected], mode
+
+
+@pytest.mark.parametrize(("word", "want"), [
+    (0x7F800000, 0x7BFF), (0xFF800000, 0xFBFF), (0x477FF000, 0x7BFF), (0x7FC00000, 0x7FFF), (0x3F800000, 0x3C00),
+])
+def test_finite_halves(word: int, want: int) -> None:
+    assert evaluate("cvt.rn.satfinite.f16.f32", "b16", ["f32"], [[word]]) == [want]
+
+
+@settings(max_examples=50)
+@given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1),
+       st.sampled_from(["u2", "s2", "u4", "s4", "u8", "s8"]))
+def test_packing_integers_clamps_them(a: int, b: int, c: int, name: str) -> None:
+    bits = int(name[1:])
+    low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    one, two = (max(low, min(high, n)) & (1 << bits) - 1 for n in (a, b))
+    want = (c << 2 * bits | one << bits | two) & 0xFFFFFFFF
+    rows = [[a & 0xFFFFFFFF, b & 0xFFFFFFFF, c]]
+    assert evaluate(f"cvt.pack.sat.{name}.s32.b32", "b32", ["b32"] * 3, rows) == [want]
