@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from ptxgen.isa.model import Expansion, Kind, Mismatch, Operand
 from ptxgen.isa.rows import Row, Slot
 
-_ROUNDING = frozenset({"rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna", "rs", "approx", "full"})
+#: What most people mean where several words would do.
+USUAL = ("rn", "rzi", "lo", "sync", "global", "gpu")
 _LISTS: frozenset[Kind] = frozenset({"targets", "prototype"})
 _NAMES: frozenset[Kind] = frozenset({"label", "symbol", "function"})
 _WORDS = {
@@ -83,45 +84,8 @@ def explain_operands(found: Sequence[Expansion], shapes: Sequence[frozenset[Kind
     )
 
 
-def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequence[str]) -> Mismatch:
-    """Why an opcode is no row of the table: the nearest form decides what is said."""
-    name, *modifiers = opcode.split(".")
-    near = tuple(names)
-    if name not in rows:
-        hint = f"did you mean {near[0]}?" if near else ""
-        return Mismatch("unknown-opcode", f"there is no instruction {name!r}", hint, None, near)
-    for row in rows[name]:
-        choice = row.assign(modifiers, anywhere=True)
-        if choice is not None:
-            return _out_of_order(row, choice, modifiers)
-    fitted = sorted((_fit(row, modifiers) for row in rows[name]), key=lambda fit: fit.distance)
-    best = fitted[0]
-    hint = f"did you mean {near[0]}?" if near else f"the form is {best.row.form.syntax}"
-    every = frozenset().union(*(row.every_value for row in rows[name]))
-    for modifier in modifiers:
-        if modifier not in every:
-            return Mismatch("bad-modifier", f"{name} has no modifier .{modifier}", hint, None, near)
-    if best.left_over:
-        wrong = best.left_over[0]
-        rest = ".".join([name, *(modifier for modifier in modifiers if modifier != wrong)])
-        return Mismatch("bad-modifier", f".{wrong} does not go with {rest}", hint, None, near)
-    if best.unfilled:
-        code, what = _missing([fit for fit in fitted if fit.distance == best.distance])
-        return Mismatch(code, f"{opcode} needs {what}", hint, None, near)
-    return Mismatch("bad-modifier", f"{opcode}: these modifiers do not go together", hint, None, near)
-
-
-def _out_of_order(row: Row, choice: Sequence[str], modifiers: Sequence[str]) -> Mismatch:
-    """A leading word stands too late: assemblers read it as a part of the name."""
-    first = [value for value in choice[: row.leading] if value]
-    at, word = next((i, word) for i, word in enumerate(first) if modifiers[i] != word)
-    before = ".".join([row.form.instruction, *first[:at]])
-    right = ".".join([row.form.instruction, *(value for value in choice if value)])
-    return Mismatch("modifier-order", f".{word} must follow {before} directly", f"write {right}", None, (right,))
-
-
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class Fit:
     """How far the written modifiers fill a row."""
 
     row: Row
@@ -136,7 +100,7 @@ class _Fit:
         return 2 * len(self.left_over) + 3 * len(self.unfilled), wrong_types
 
 
-def _fit(row: Row, modifiers: Sequence[str]) -> _Fit:
+def _fit(row: Row, modifiers: Sequence[str]) -> Fit:
     """Each modifier into the first free slot that takes it; types keep their order."""
     choice = [""] * len(row.slots)
     left_over: list[str] = []
@@ -152,21 +116,12 @@ def _fit(row: Row, modifiers: Sequence[str]) -> _Fit:
         if is_type:
             past_type = index + 1
     unfilled = tuple(slot for slot, value in zip(row.slots, choice, strict=True) if not value and not slot.optional)
-    return _Fit(row, tuple(choice), tuple(left_over), unfilled)
+    return Fit(row, tuple(choice), tuple(left_over), unfilled)
 
 
-def _missing(fits_: Sequence[_Fit]) -> tuple[str, str]:
-    """Code and words for what the nearest rows, all equally near, have unfilled."""
-    slot = fits_[0].unfilled[0]
-    is_rounding = bool(_ROUNDING & set(slot.values))
-    slots = [fit.unfilled[0] for fit in fits_ if bool(_ROUNDING & set(fit.unfilled[0].values)) == is_rounding]
-    values = dict.fromkeys(value for each in (slots if is_rounding else [slot]) for value in each.values)
-    listed = " ".join(f".{value}" for value in values)
-    if is_rounding:
-        return "missing-rounding", f"a rounding modifier: one of {listed}"
-    if all(value in fits_[0].row.resolver.types for value in slot.values):
-        return "missing-type", f"a type: one of {listed}"
-    return "missing-modifier", f"one of {listed}" if len(values) > 1 else listed
+def nearest_fit(rows: Sequence[Row], modifiers: Sequence[str]) -> Fit:
+    """The row that these modifiers fill best."""
+    return min((_fit(row, modifiers) for row in rows), key=lambda fit: fit.distance)
 
 
 def nearest(
@@ -193,13 +148,13 @@ def nearest(
     return tuple(found)
 
 
-def _completed(fit: _Fit) -> tuple[str, ...] | None:
+def _completed(fit: Fit) -> tuple[str, ...] | None:
     """The choice with its required slots filled by what is most similar to what was left over."""
     choice = list(fit.choice)
     for index, slot in enumerate(fit.row.slots):
         if slot in fit.unfilled:
             similar = [m for word in fit.left_over for m in get_close_matches(word, slot.values, n=1, cutoff=0.5)]
-            choice[index] = similar[0] if similar else slot.values[0]
+            choice[index] = similar[0] if similar else next((v for v in USUAL if v in slot.values), slot.values[0])
     if fit.row.allows(choice):
         return tuple(choice)
     plain = [value if not slot.optional else "" for slot, value in zip(fit.row.slots, choice, strict=True)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ptxgen.data import data_folder
 from ptxgen.errors import UsageError
-from ptxgen.isa import matching, profiles
+from ptxgen.isa import matching, mending, profiles
 from ptxgen.isa.loading import Data, read_folder
 from ptxgen.isa.model import (
     Availability,
@@ -183,7 +183,7 @@ class Table:
         """
         found = self.candidates(opcode)
         if not found:
-            return matching.explain_opcode(self.data.rows, opcode, self.nearest(opcode))
+            return mending.explain_opcode(self.data.rows, opcode, self.nearest(opcode))
         if operand_shapes is None:
             return found[0]
         for expansion in found:
