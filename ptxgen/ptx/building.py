@@ -10,8 +10,9 @@ from typing import Any, Literal
 from lark import Token, Transformer
 
 from ptxgen.ptx import constants
-from ptxgen.ptx.declaring import Declaration, declare, words
+from ptxgen.ptx.declaring import Declaration, Unlinked, declare, words
 from ptxgen.ptx.diagnostics import Diagnostic
+from ptxgen.ptx.elements import Element, addressed, element_size
 from ptxgen.ptx.sections import words_of, wrong_line
 from ptxgen.ptx.tree import (
     Address,
@@ -35,6 +36,7 @@ from ptxgen.ptx.tree import (
 )
 
 Children = list[Any]
+_BETWEEN_WORDS = re.compile(r"/\*.*?\*/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,13 @@ class Builder(Transformer[Token, Module]):
     def __init__(self) -> None:
         super().__init__()
         self.faults: list[Diagnostic] = []
+        #: arrays seen so far, and the bytes of their elements
+        self.sizes: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """Forget the text before."""
+        self.faults = []
+        self.sizes = {}
 
     def fault(self, span: Span, code: str, message: str, hint: str = "") -> None:
         self.faults.append(Diagnostic(span, "error", code, message, hint))
@@ -171,7 +180,7 @@ class Builder(Transformer[Token, Module]):
     def parameter(self, c: Children) -> Variable:
         place = next(i for i, t in enumerate(c) if isinstance(t, Token) and t.type in ("IDENT", "UNDERSCORE"))
         head = Declaration.of(c[:place])
-        return declare(head, c[place], c[place + 1 :], self.fault).named(())
+        return self._sized(declare(head, c[place], c[place + 1 :], self.fault)).named(())
 
     def function_directive(self, c: Children) -> Directive:
         name = str(c[0])[1:]
@@ -206,7 +215,14 @@ class Builder(Transformer[Token, Module]):
     def variable(self, c: Children) -> list[Any]:
         place = next(i for i, t in enumerate(c) if isinstance(t, tuple) and t[0] == "declarator")
         head = Declaration.of(c[:place])
-        return [declare(head, t[1], t[2:], self.fault) for t in c[place:] if isinstance(t, tuple)]
+        return [self._sized(declare(head, t[1], t[2:], self.fault)) for t in c[place:] if isinstance(t, tuple)]
+
+    def _sized(self, declared: Unlinked) -> Unlinked:
+        """Notes how large the elements of an array are, for `a[1]`."""
+        size = element_size(declared.variable)
+        if size is not None:
+            self.sizes[declared.variable.name] = size
+        return declared
 
     def declarator(self, c: Children) -> tuple[Any, ...]:
         return ("declarator", *c)
@@ -245,6 +261,9 @@ class Builder(Transformer[Token, Module]):
             return inner
         return Address(inner, self._offset(c[2]), (), False, between(c[0], c[2]))
 
+    def masked_offset(self, c: Children) -> Name:
+        return Name(f"{c[0]}({c[1]}+{self._offset(c[2])})", between(c[0], c[2]))
+
     # ------------------------------------------------------------ statements
 
     def label(self, c: Children) -> Label:
@@ -282,7 +301,10 @@ class Builder(Transformer[Token, Module]):
         guard = c[0] if isinstance(c[0], Guard) else None
         opcode = c[1] if guard else c[0]
         operands = c[-2] if isinstance(c[-2], tuple) else ()
-        return Instruction("".join(opcode.split()), operands, guard, between(c[0], c[-1]))
+        name = "".join(_BETWEEN_WORDS.sub("", opcode).split())
+        if any(isinstance(operand, Element) for operand in operands):
+            operands = addressed(name, operands, self.sizes, self.fault)
+        return Instruction(name, operands, guard, between(c[0], c[-1]))
 
     def guard(self, c: Children) -> Guard:
         return Guard(str(c[-1]), len(c) == 3, between(c[0], c[-1]))
@@ -302,6 +324,9 @@ class Builder(Transformer[Token, Module]):
 
     def negated(self, c: Children) -> Negated:
         return Negated(name_of(c[1]), between(c[0], c[1]))
+
+    def element(self, c: Children) -> Element:
+        return Element(name_of(c[0]), self._offset(c[2]), between(c[0], c[-1]))
 
     def symbol_offset(self, c: Children) -> Address:
         return Address(name_of(c[0]), self._offset(c[-1]), (), False, between(c[0], c[-1]))

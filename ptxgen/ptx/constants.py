@@ -98,7 +98,8 @@ def unary(operator: str, operand: Immediate, span: Span) -> Immediate:
 
 def binary(left: Immediate, operator: str, right: Immediate, span: Span) -> Immediate:
     """`a * b` and the like; floats take arithmetic and comparisons only."""
-    text = _joined(left.text + operator + right.text)
+    # `3%4` would be 3 and a register
+    text = _joined(f"{left.text}{operator}{' ' if operator == '%' else ''}{right.text}")
     if is_bits(left) or is_bits(right):
         raise ConstantFault(f"{operator} cannot be applied to a float given by its bits")
     a, b = left.value, right.value

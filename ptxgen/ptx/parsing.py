@@ -67,7 +67,7 @@ def parse_tolerant(text: str) -> tuple[Module, tuple[Diagnostic, ...]]:
         return Module("", (), None, (), Span(1, 1, 1, 1), (_all_of(text),)), (early,)
     with _PARSING, _collection_paused():
         lark, builder = _grammar()
-        builder.faults = []
+        builder.begin()
         module, faults, lost = parse_on(lark, text, builder.faults.clear)
         lost += [Lost(fault.span, frozenset(), "") for fault in builder.faults]
         faults += builder.faults
@@ -119,7 +119,7 @@ def parse_statement_with_grammar(text: str) -> Statement:
         raise PtxSyntaxError((early,), text, "<statement>")
     with _PARSING:
         lark, builder = _grammar()
-        builder.faults = []
+        builder.begin()
         try:
             statement = lark.parse(text, start="statement")
         except UnexpectedInput as error:
