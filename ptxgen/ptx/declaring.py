@@ -10,7 +10,7 @@ from typing import Any
 from lark import Token
 
 from ptxgen.ptx.printing import print_parameter
-from ptxgen.ptx.tree import Immediate, Name, Operand, Span, Variable
+from ptxgen.ptx.tree import Name, Operand, Span, Variable
 
 Fault = Callable[[Span, str, str, str], None]
 
@@ -82,7 +82,7 @@ def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) 
             elif shape and not isinstance(value, list):
                 report("the values of an array or a vector stand in braces")
             values = value if isinstance(value, list) else [value]
-            initialiser = flatten(values, shape, head.type, report, head.vector) if shape else tuple(values[:1])
+            initialiser = flatten(values, shape, report, head.vector) if shape else tuple(values[:1])
     return Unlinked(
         Variable(
             head.space, head.type, str(name), count, head.vector, head.alignment,
@@ -91,15 +91,14 @@ def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) 
     )
 
 
-#: Inner extents beyond this are not padded out: no initialiser of that size was ever written by hand.
-_MOST_PADDING = 1 << 20
-
-
 def flatten(
-    values: list[Any], shape: tuple[int | None, ...], kind: str, fault: Callable[[str], None], vector: int = 1
+    values: list[Any], shape: tuple[int | None, ...], fault: Callable[[str], None], vector: int = 1
 ) -> tuple[Operand, ...]:
-    """Nested initial values as one flat list: rows shorter than their extent are filled with zeros,
-    except at the very end. `shape` holds the extents, the vector's last, whose elements must all be given."""
+    """Nested initial values as one flat list, in the order that they lie in memory.
+
+    A row that is shorter than its extent is not filled up: the next row begins right behind its last value. That is
+    what ptxas makes of it, unlike C. `shape` holds the extents, the vector's last, whose elements must all be given.
+    """
     nested = sum(isinstance(v, list) for v in values)
     if nested < len(values) and (nested or len(shape) > 1):
         fault("the values of each row need braces of their own")
@@ -112,18 +111,14 @@ def flatten(
     if not inner or any(extent is None for extent in inner):
         fault("more braces than the array has dimensions")
         return ()
+    if shape[0] is not None and len(values) > shape[0]:
+        fault(f"{len(values)} rows where {shape[0]} fit")
     width = prod(extent or 0 for extent in inner)
-    if width * len(values) > _MOST_PADDING:
-        fault("the initialiser is too large")
-        return ()
-    zero = Immediate("0.0", 0.0, "f64") if kind.startswith(("f", "bf")) else Immediate("0", 0, "int")
     flat: list[Operand] = []
-    for position, value in enumerate(values):
-        row = list(flatten(value, inner, kind, fault, vector))
+    for value in values:
+        row = flatten(value, inner, fault, vector)
         if len(row) > width:
             fault(f"a row of {len(row)} values where {width} fit")
-        if position < len(values) - 1:
-            row.extend([zero] * (width - len(row)))
         flat.extend(row)
     return tuple(flat)
 

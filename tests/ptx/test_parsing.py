@@ -150,12 +150,12 @@ def test_headings_in_the_wrong_place() -> None:
     assert [d.code for d in found] == ["misplaced-directive", "duplicate-directive"]
 
 
-def test_initialisers_are_flat_and_padded() -> None:
+def test_initialisers_are_flat() -> None:
     module = parse(".version 8.0\n.target sm_90\n.global .u32 g[2][3] = {{1}, {2, 3}};\n")
     variable = module.items[0]
     assert isinstance(variable, Variable)
-    assert [v.value for v in variable.initialiser or () if isinstance(v, Immediate)] == [1, 0, 0, 2, 3]
-    for wrong in ("{1, 2}", "{{1,2,3,4}, {1}}", "{{{1}}}"):
+    assert [v.value for v in variable.initialiser or () if isinstance(v, Immediate)] == [1, 2, 3]
+    for wrong in ("{1, 2}", "{{1,2,3,4}, {1}}", "{{{1}}}", "{{1}, {2}, {3}}"):
         with pytest.raises(PtxSyntaxError):
             parse(f".version 8.0\n.target sm_90\n.global .u32 g[2][3] = {wrong};\n")
 
