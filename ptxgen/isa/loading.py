@@ -18,7 +18,7 @@ from ptxgen.isa.rows import Row, Slot
 from ptxgen.isa.surroundings import Surroundings, read_surroundings
 from ptxgen.isa.syntax import Syntax, parse_syntax
 
-_FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section", "undocumented"})
+_FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section", "undocumented", "with"})
 _FILE_KEYS = frozenset({"chapter", "section", "order", "commutative", "leading", "sets", "about", "form"})
 _FORM_LINE = re.compile(r"\s*\[\[form\]\]")
 
@@ -99,7 +99,8 @@ class _Chapter:
         leading = {word.removeprefix(".") for word in self.table.get("leading", "").split()}
         for entry, line in zip(self.table.get("form", ()), self.lines, strict=True):
             syntax = str(entry.get("syntax", ""))
-            same = repr(sorted((k, v) for k, v in entry.items() if k in ("syntax", "operands") or k not in _FORM_KEYS))
+            told = {k: v for k, v in entry.items() if k in ("syntax", "operands") or k not in _FORM_KEYS}
+            same = repr(sorted(told.items()))
             if same in seen:
                 raise self.fail(line, f"the form {syntax!r} stands twice", f"first at line {seen[same]}")
             seen[same] = line
@@ -138,6 +139,8 @@ def _read_row(
     slots = _read_slots(syntax, entry, sets, surroundings)
     notes = {name: parse_notes(text) for name, text in entry.get("operands", {}).items()}
     written = {name for patterns in syntax.operand_lists for p in patterns for name in (p.name, *p.parts)}
+    if entry.get("with", {}).keys() - written:
+        raise ValueError(f"`with` speaks of {min(entry['with'].keys() - written)!r}, which is no operand of the form")
     if notes.keys() - written:
         raise ValueError(f"a note for {min(notes.keys() - written)!r}, which is no operand of the form")
     availability = parse_availability(entry["since"])
@@ -162,6 +165,7 @@ def _read_row(
         syntax.operand_lists,
         notes,
         tuple((parse_condition(k), parse_availability(v)) for k, v in entry.get("needs", {}).items()),
+        tuple((name, parse_availability(text)) for name, text in entry.get("with", {}).items()),
         tuple(parse_condition(text) for text in entry.get("never", ())),
         syntax.name in chapter.table.get("commutative", "").split(),
         resolver,

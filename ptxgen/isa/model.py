@@ -71,7 +71,8 @@ class Operand:
     `type` is a concrete PTX type ("f32", "b64", "pred", "f16x2"), or "" for labels, functions and the like.
     For an address it is the type of the datum; `space` is the state space, "" for generic, None if no address.
     `vector` is the element count. `wider` allows registers wider than `type` (ld, st, cvt).
-    `low`/`high` bound an immediate (inclusive); `values` are the only ones where not all between do.
+    `low`/`high` bound an immediate (inclusive); `values` are the only ones where not all between do,
+    and those that do are multiples of `step`.
     `parts` holds the two operands of a pair.
     """
 
@@ -86,6 +87,7 @@ class Operand:
     high: int | None = None
     parts: tuple[Operand, ...] = ()
     values: tuple[int, ...] = ()
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)

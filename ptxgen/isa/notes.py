@@ -52,6 +52,7 @@ class Note:
     low: int | None = None
     high: int | None = None
     values: tuple[int, ...] = ()
+    step: int = 1                                    # constants are multiples of it
     space: str = ""
     space_slot: str = ""
     when: Condition | None = None
@@ -89,6 +90,8 @@ def _parse_note(text: str) -> Note:
         elif word == "in":
             space = next(words, "")
             note = replace(note, space_slot=space[1:]) if space[:1] == "." else replace(note, space=space)
+        elif word == "by":
+            note = replace(note, step=int(next(words, "")))
         elif word in ACCESSES:
             note = replace(note, access=word)
         elif match := _RANGE.fullmatch(word):
@@ -178,6 +181,7 @@ class OperandResolver:
             note.low,
             note.high,
             values=note.values,
+            step=note.step,
         )
 
     def _type(

@@ -16,7 +16,7 @@ _USUAL: tuple[Kind, ...] = (
 #: They end the thread or leave the line of statements: guarded, so that what follows stays reachable.
 _TERMINATORS = frozenset({"bra", "brx", "ret", "exit", "trap", "brkpt"})
 #: Registers that hold addresses of other than 64 bits.
-_POINTERS = {"tmem": "%r30"}
+_POINTERS = {"tmem": "%r30", "fabric": "%r30"}
 #: The registers of a probe's module: declared type to prefix.
 REGISTERS: Mapping[str, str] = {
     "pred": "%p", "b8": "%rb", "b16": "%rs", "b32": "%r", "b64": "%rd", "b128": "%rq",

@@ -14,6 +14,10 @@ from ptxgen.isa.model import Availability, Expansion, Form, Operand
 from ptxgen.isa.notes import Notes, OperandResolver
 from ptxgen.isa.syntax import OperandPattern
 
+#: Their order says which matrix each is of.
+_LAYOUTS = frozenset({"row", "col"})
+#: Of two, the first is the primary one.
+_PRIORITY = "L2::evict_"
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -37,6 +41,7 @@ class Row:
     operand_lists: tuple[tuple[OperandPattern, ...], ...]
     notes: Mapping[str, Notes]
     needs: tuple[tuple[Condition, Availability], ...]
+    needed_with: tuple[tuple[str, Availability], ...]    # what a form needs where an operand is written
     never: tuple[Condition, ...]
     commutative: bool
     resolver: OperandResolver
@@ -136,7 +141,7 @@ class Row:
                 whole = all(c or s.optional for c, s in zip(choice, self.slots, strict=True))
                 return whole and self.allows(choice) and (anywhere or self._leads(choice, modifiers))
             word = modifiers[at]
-            order = self._order_of(word)
+            order = self.order_of(word)
             before = past[order]
             for index in range(before, len(self.slots)):
                 if not choice[index] and word in self.slots[index].values:
@@ -149,17 +154,17 @@ class Row:
 
         return tuple(choice) if place(0) else None
 
-    def _order_of(self, word: str) -> str:
+    def order_of(self, word: str) -> str:
         """Among which words this one keeps its place, "" for none."""
         if word in self.resolver.types:
             return "type"
         if word in self.resolver.spaces:
             return "space"
-        return "shared" if word in self._shared else ""
+        return "shared" if word in self._shared or word in _LAYOUTS else ""
 
     @cached_property
     def _shared(self) -> frozenset[str]:
-        """Words of slots that have a value in common (`.row.col`, two priorities): only order tells them apart."""
+        """Words of slots that have a value in common (two priorities): only order tells them apart."""
         return frozenset(
             value
             for slot in self.slots
@@ -184,10 +189,20 @@ class Row:
                 availability = combine(availability, needed)
         instruction_type = self.resolver.instruction_type(chosen)
         return tuple(
-            Expansion(opcode, self.form.instruction, slots, operands, self.form, availability,
+            Expansion(opcode, self.form.instruction, slots, operands, self.form, self._with(operands, availability),
                       instruction_type, self.commutative)
             for operands in self._operands(choice, chosen)
         )  # fmt: skip
+
+    def _with(self, operands: Sequence[Operand], availability: Availability) -> Availability:
+        """What the chosen modifiers need, and what the operands that are written need besides."""
+        if not self.needed_with:
+            return availability
+        written = {part.name for operand in operands for part in (operand, *operand.parts)}
+        for name, needed in self.needed_with:
+            if name in written:
+                availability = combine(availability, needed)
+        return availability
 
     def _operands(self, choice: Sequence[str], chosen: dict[str, str]) -> tuple[tuple[Operand, ...], ...]:
         """The operand lists of a choice, made once for all choices that differ only in what operands do not see."""

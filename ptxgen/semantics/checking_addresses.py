@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptxgen.semantics.checking_instructions import Context
 
 #: Windows of their own, where 32 bits reach everything.
-_NARROW_SPACES = ("shared", "local", "const", "param")
+_NARROW_SPACES = ("shared", "local", "const", "param", "fabric")
 _GENERIC_SPACES = ("global", "shared", "local")
 #: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
 _POINTER_BYTES = 8
@@ -62,6 +62,8 @@ def _check_register(
         context.findings.error(
             base.span, "address-type", f"{base.text} is .{found.type}: an address is an integer",
         )
+    elif space == "fabric" and known.bits != 32:
+        context.findings.error(base.span, "address-width", f"{base.text} is {known.bits} bits wide; an endpoint has 32")
     elif known.bits < 64 and space not in _NARROW_SPACES:
         told = f"{base.text} is {known.bits} bits wide; an address in {space or 'generic'} memory has 64"
         hint = "compute addresses in .b64 registers: mad.wide.u32, or cvt.u64.u32"

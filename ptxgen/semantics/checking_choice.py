@@ -50,7 +50,7 @@ def choose(
             if not isinstance(operand, Address) or not operand.brackets
             for refusal in _operand_refusals(operand, wanted, scope, context)
         ]
-        errors = sum(refusal.severity == "error" for refusal in against)
+        errors = sum(refusal.severity == "error" for refusal in against) + _parts_missing(expansion, instruction)
         rank = (errors, _unavailable(expansion, context), len(against))
         if best is None or rank < best[0]:
             best = (rank, expansion, against)
@@ -60,6 +60,15 @@ def choose(
         return best[1], best[2]
     found = table.match(instruction.opcode, shapes)
     return found if isinstance(found, Mismatch) else _wrong_kind(found, instruction, shapes)
+
+
+def _parts_missing(expansion: Expansion, instruction: Instruction) -> int:
+    """How many addresses have more or fewer parts behind the first than the form has."""
+    return sum(
+        len(operand.components) != len(wanted.parts)
+        for operand, wanted in zip(instruction.operands, expansion.operands, strict=True)
+        if isinstance(operand, Address) and operand.brackets
+    )
 
 
 def _unavailable(expansion: Expansion, context: Context) -> bool:

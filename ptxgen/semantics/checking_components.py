@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptxgen.isa import Expansion
 from ptxgen.isa import Operand as Wanted
-from ptxgen.ptx.tree import Address, Immediate, Vector
+from ptxgen.ptx.tree import Address, Name, Operand, Vector
 from ptxgen.semantics.checking_scopes import Scope
 from ptxgen.semantics.operands import meaning, refusals
 
@@ -18,6 +18,9 @@ _TEXTURES = ("tex", "tld4", "txq")
 _SURFACES = ("suld", "sust", "sured", "suq")
 HANDLES = (*_TEXTURES, *_SURFACES)
 _HANDLE_BITS = 64
+_SAMPLING = ("tex", "tld4")
+#: How many integers stand before the coordinates, by geometry.
+_INDICES = {"a1d": 1, "a2d": 1, "acube": 1, "2dms": 1, "a2dms": 2}
 
 
 def check_components(
@@ -29,30 +32,61 @@ def check_components(
         if address.components:
             findings.error(address.span, "operand-vector", f"{chosen.opcode} takes one plain address here")
         return
-    with_sampler = chosen.name in HANDLES
-    if len(address.components) not in (len(wanted.parts), len(wanted.parts) + with_sampler):
-        told = f"{chosen.opcode} takes {len(wanted.parts)} lists of coordinates"
-        findings.error(address.span, "operand-vector", told, "write [handle, {x, y}]")
+    images = chosen.name in HANDLES
+    if len(address.components) != len(wanted.parts):
+        told = f"{chosen.opcode} takes {len(wanted.parts)} parts behind the first"
+        findings.error(address.span, "operand-vector", told, f"write {_shown(wanted)}")
         return
-    for written, part in zip(address.components[-len(wanted.parts) :], wanted.parts, strict=True):
+    if address.offset:
+        findings.error(address.span, "address-base", "an address with further parts has no offset",
+                       "add it to the register first")
+    for written, part in zip(address.components, wanted.parts, strict=True):
+        if "vector" not in part.kinds:
+            _check_plain(written, part, chosen, scope, context)
+            continue
         if not isinstance(written, Vector):
-            if not with_sampler:
+            if not images:
                 findings.error(written.span, "operand-vector", "coordinates stand in braces")
             continue
         count = len(written.elements)
-        fits = count == part.vector or (with_sampler and count >= part.vector and count in (1, 2, 4, 8))
+        fits = count == part.vector or (images and count >= part.vector and count in (1, 2, 4, 8))
         if not fits:
             findings.error(written.span, "operand-vector", f"{count} coordinates where {part.vector} are wanted")
             continue
-        kind = "s32" if with_sampler and chosen.type == "s32" and part.type == "b32" else part.type
-        if with_sampler and (constants := [e for e in written.elements if isinstance(e, Immediate)]):
-            for constant in constants:
-                if (constant.kind == "int") == (chosen.type == "f32"):
-                    findings.error(constant.span, "immediate-type", f"coordinates here are .{chosen.type}")
-            continue
-        for refusal in refusals(written, replace(part, type=kind, vector=count), scope.lookup, context.table):
-            findings.add(refusal.span or written.span, refusal.severity, refusal.code,
-                         f"{chosen.opcode}: {refusal.message}", refusal.hint)
+        for at, element in enumerate(written.elements):
+            expected = replace(part, type=_element_type(chosen, part, at), kinds=frozenset({"reg", "imm"}), vector=1)
+            for refusal in refusals(element, expected, scope.lookup, context.table):
+                findings.add(refusal.span or written.span, refusal.severity, refusal.code,
+                             f"{chosen.opcode}: {refusal.message}", refusal.hint)
+    if chosen.name in _SAMPLING and "texmode_independent" in context.options and len(wanted.parts) == 1:
+        findings.error(address.span, "operand-vector", "in texmode_independent a sampler stands behind the texture",
+                       f"write [{wanted.name}, sampler, {{…}}]")
+
+
+def _element_type(chosen: Expansion, part: Wanted, at: int) -> str:
+    """Of images, layers and samples come first as unsigned integers; coordinates are of the last type."""
+    if part.type != "b32" or chosen.name not in HANDLES:
+        return part.type
+    if at < _INDICES.get(chosen.slots.get("geom", ""), 0):
+        return "u32"
+    return chosen.type if chosen.name in _SAMPLING else "s32"
+
+
+def _shown(wanted: Wanted) -> str:
+    parts = (f"{{{part.name}}}" if "vector" in part.kinds else part.name for part in wanted.parts)
+    return f"[{', '.join((wanted.name, *parts))}]"
+
+
+def _check_plain(written: Operand, part: Wanted, chosen: Expansion, scope: Scope, context: Context) -> None:
+    """A part that is no list: an offset, an address in place of that of a tensor, a sampler."""
+    found = meaning(written.text, scope.lookup) if isinstance(written, Name) else None
+    sampler = found is not None and found.role == "variable" and found.type == "samplerref"
+    if not isinstance(written, Name) or (found is not None and found.role != "register" and not sampler):
+        context.findings.error(written.span, "operand-kind", f"{part.name} of {chosen.opcode} is a register")
+        return
+    for refusal in () if sampler else refusals(written, part, scope.lookup, context.table):
+        context.findings.add(refusal.span or written.span, refusal.severity, refusal.code,
+                             f"{chosen.opcode}: {refusal.message}", refusal.hint)
 
 
 def check_handle(address: Address, chosen: Expansion, scope: Scope, context: Context) -> None:

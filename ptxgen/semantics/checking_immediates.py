@@ -10,12 +10,7 @@ from ptxgen.semantics.operands import Refusal
 
 #: Bounds that assemblers pass over, so a warning is all there is to say.
 _UNENFORCED_BOUNDS = frozenset({"lop3", "prmt", "shf", "nanosleep"})
-_REGISTER_UNIT = 8
 _BARRIERS = ("bar", "barrier")
-#: Sizes in bytes that are the only right ones: instruction, position of the operand, sizes.
-_EXACT_SIZES = {"cp.async.ca": (2, (4, 8, 16)), "cp.async.cg": (2, (16,)), "discard": (1, (128,)),
-                "applypriority": (1, (128,))}  # fmt: skip
-
 
 def unenforced(chosen: Expansion, refusal: Refusal, instruction: Instruction) -> bool:
     """Whether assemblers let a constant beyond its bounds pass; the thread count of a barrier has other rules."""
@@ -28,24 +23,9 @@ def unenforced(chosen: Expansion, refusal: Refusal, instruction: Instruction) ->
 
 
 def check_immediates(instruction: Instruction, chosen: Expansion, findings: Findings) -> None:
-    """Thread counts of barriers, sizes of asynchronous copies."""
+    """Thread counts of barriers."""
     if chosen.name in _BARRIERS:
         _check_barrier(instruction, chosen, findings)
-    if chosen.name == "setmaxnreg":
-        _check_register_count(instruction, findings)
-    for opcode, (position, sizes) in _EXACT_SIZES.items():
-        if (chosen.opcode + ".").startswith(opcode + ".") and position < len(instruction.operands):
-            size = instruction.operands[position]
-            if isinstance(size, Immediate) and size.value not in sizes:
-                listed = " or ".join(map(str, sizes))
-                findings.error(size.span, "immediate-range", f"{opcode} takes {listed} bytes, not {size.text}")
-
-
-def _check_register_count(instruction: Instruction, findings: Findings) -> None:
-    """Registers are handed out by eights."""
-    for count in instruction.operands:
-        if isinstance(count, Immediate) and isinstance(count.value, int) and count.value % _REGISTER_UNIT:
-            findings.error(count.span, "immediate-range", f"{count.text} registers: the count is a multiple of 8")
 
 
 def _check_barrier(instruction: Instruction, chosen: Expansion, findings: Findings) -> None:

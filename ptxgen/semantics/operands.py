@@ -186,6 +186,10 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
                 "immediate-type", f"the float constant {constant.text} cannot stand for .{wanted.type}",
                 _float_hint(wanted.type, constant), span=span,
             )
+        elif wanted.low is not None and not wanted.low < constant.value <= (wanted.high or 0):
+            yield Refusal(
+                "immediate-range", f"{constant.text} is not above {wanted.low} and up to {wanted.high}", span=span
+            )
         return
     if known.kind in ("float", "packed") and wanted.type not in ("u16x2", "s16x2", "u8x4", "s8x4"):
         yield Refusal(
@@ -204,6 +208,13 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
     elif wanted.low is not None and not wanted.low <= value <= (wanted.high or 0):
         yield Refusal(
             "immediate-range", f"{constant.text} is outside {wanted.low} to {wanted.high}", span=span
+        )
+    elif wanted.values and value not in wanted.values:
+        listed = ", ".join(map(str, wanted.values))
+        yield Refusal("immediate-range", f"{constant.text} is none of {listed}", span=span)
+    elif value % wanted.step:
+        yield Refusal(
+            "immediate-range", f"{constant.text} is no multiple of {wanted.step}", span=span
         )
     elif not fits_bits(value, known.bits):
         yield Refusal(
