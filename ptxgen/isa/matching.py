@@ -32,10 +32,17 @@ def candidates(rows: Mapping[str, tuple[Row, ...]], opcode: str) -> tuple[Expans
     return tuple(found)
 
 
-def said_once(opcode: str, repeatable: frozenset[str]) -> str:
-    """The opcode with each repeatable modifier where it stands first, and nowhere again."""
+def without_idle(
+    rows: Mapping[str, tuple[Row, ...]], opcode: str, repeatable: frozenset[str], ignored: Sequence[frozenset[str]]
+) -> str:
+    """The opcode with each repeatable modifier once, where it stands first, and without a single ignored one of
+    each sort that no form of the instruction knows."""
     name, *modifiers = opcode.split(".")
+    own = frozenset().union(*(row.every_value for row in rows.get(name, ())))
     kept = [word for i, word in enumerate(modifiers) if word not in repeatable or word not in modifiers[:i]]
+    for sort in ignored:
+        if own.isdisjoint(sort) and sum(word in sort for word in kept) == 1:
+            kept = [word for word in kept if word not in sort]
     return ".".join([name, *kept])
 
 

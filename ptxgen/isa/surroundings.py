@@ -48,6 +48,7 @@ class Surroundings:
     meant: Mapping[str, str]                         # names of other languages, and the instruction meant
     modifiers: Mapping[str, str]
     repeatable: frozenset[str]                       # modifiers that may be said twice where one is meant
+    ignored: tuple[frozenset[str], ...]              # and those of which one is passed over where it means nothing
     profile: tuple[ProfileGroup, ...]
     profile_registers: tuple[str, ...]
 
@@ -66,7 +67,10 @@ def read_surroundings(folder: Path) -> Surroundings:
         directives=_read(folder, "words.toml", lambda t: frozenset(t["directives"].split())),
         meant=_read(folder, "words.toml", lambda t: MappingProxyType(dict(t["meant"]))),
         modifiers=_read(folder, "modifiers.toml", lambda t: MappingProxyType(_modifiers(t))),
-        repeatable=_read(folder, "modifiers.toml", _repeatable),
+        repeatable=_read(folder, "modifiers.toml", lambda t: _known(t, "repeatable", t.get("repeatable", ""))),
+        ignored=_read(
+            folder, "modifiers.toml", lambda t: tuple(_known(t, "ignored", text) for text in t.get("ignored", ()))
+        ),
         profile=_read(folder, "profile.toml", _profile),
         profile_registers=_read(folder, "profile.toml", lambda t: tuple(t["special_registers"])),
     )
@@ -143,10 +147,10 @@ def _modifiers(table: dict[str, Any]) -> dict[str, str]:
     return {word: meaning for group in groups for word, meaning in group.items()}
 
 
-def _repeatable(table: dict[str, Any]) -> frozenset[str]:
-    words = frozenset(word.removeprefix(".") for word in table.get("repeatable", "").split())
+def _known(table: dict[str, Any], key: str, text: str) -> frozenset[str]:
+    words = frozenset(word.removeprefix(".") for word in text.split())
     if unknown := words - _modifiers(table).keys():
-        raise ValueError(f"`repeatable` names {min(unknown)!r}, which is no modifier")
+        raise ValueError(f"`{key}` names {min(unknown)!r}, which is no modifier")
     return words
 
 

@@ -160,14 +160,15 @@ class Table:
     def candidates(self, opcode: str) -> tuple[Expansion, ...]:
         """Every expansion with this opcode, modifiers in any order; undocumented forms last (`Form.undocumented`).
 
-        A modifier that is needlessly said again makes an undocumented form.
+        A modifier that is needlessly said again, or means nothing here, makes an undocumented form.
         """
         if opcode not in self._candidates:
             found = (
                 *matching.candidates(self.data.rows, opcode),
                 *matching.candidates(self.data.undocumented, opcode),
             )
-            once = matching.said_once(opcode, self.data.surroundings.repeatable)
+            around = self.data.surroundings
+            once = matching.without_idle(self.data.rows, opcode, around.repeatable, around.ignored)
             if not found and once != opcode:
                 found = tuple(
                     replace(expansion, form=replace(expansion.form, undocumented=True))

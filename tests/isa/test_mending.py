@@ -58,3 +58,18 @@ def test_every_instruction_can_be_explained(name: str) -> None:
         found = TABLE.match(opcode)
         assert isinstance(found, Mismatch)
         assert found.message
+
+
+@pytest.mark.parametrize(
+    ("opcode", "found"),
+    [
+        ("add.finite.u32", "add.u32"), ("add.u32.rank", "add.u32"), ("add.sat.normal.sat.s32", "add.sat.s32"),
+        ("testp.finite.rank.f32", "testp.finite.f32"), ("bar.sync.sync", "bar.sync"),
+        ("add.finite.infinite.u32", ""), ("add.finite.finite.u32", ""), ("testp.finite.normal.f32", ""),
+        ("add.lo.u32", ""),
+    ],
+)  # fmt: skip
+def test_modifiers_that_mean_nothing(opcode: str, found: str) -> None:
+    taken = TABLE.candidates(opcode)
+    assert {expansion.opcode for expansion in taken} == ({found} if found else set())
+    assert all(expansion.form.undocumented for expansion in taken)
