@@ -32,16 +32,20 @@ _UFUNCS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`update`: (old words, operand words…) to new words. `ufunc` over `dtype` means the same but for NaN."""
+    """`update`: (old words, operand words…) to new words.
+
+    `ufunc` over `dtype` means the same, for floats only where `plain` holds of the old words and the operand's.
+    """
 
     name: str
     update: Callable[..., Array]
     ufunc: Any = None
     dtype: Any = None
+    plain: Callable[[Array, Array], bool] | None = None
 
 
-def make_operation(name: str, type_name: str) -> Operation:
-    """What an operation does to words of a type."""
+def make_operation(name: str, type_name: str, space: str = "shared") -> Operation:
+    """What an operation does to words of a type that lie in a state space: global memory has an adder of its own."""
     if name == "exch":
         return Operation(name, lambda old, b: b)
     if name == "cas":
@@ -51,7 +55,10 @@ def make_operation(name: str, type_name: str) -> Operation:
     if name == "dec":
         return Operation(name, lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)))
     if type_name in {"f32", "f64"} and name == "add":
-        return Operation(name, _float_update(name, type_name), np.add, np.dtype(f"f{BITS[type_name] // 8}"))
+        dtype = np.dtype(f"f{BITS[type_name] // 8}")
+        if type_name == "f32":
+            return Operation(name, _add_singles(space), np.add, dtype, _no_tiny_singles)
+        return Operation(name, _add_doubles(space), np.add, dtype, _no_nans)
     if is_float(type_name):
         return Operation(name, _float_update(name, type_name))
     ufunc, dtype = _UFUNCS[name], number_dtype(type_name)
@@ -73,6 +80,38 @@ def _float_update(name: str, type_name: str) -> Callable[..., Array]:
     return by_parts(single, type_name) if is_packed(type_name) else single
 
 
+def _add_singles(space: str) -> Callable[..., Array]:
+    """f32 sums; in global memory subnormals are flushed, going in and coming out (PTX ISA, atom)."""
+    add = floats.finish(lambda old, b: rounding.add(old, b, rounding.F32, "rn"), rounding.F32, ftz=space == "global")
+    return lambda old, b: np.asarray(add(old, b))
+
+
+def _add_doubles(space: str) -> Callable[..., Array]:
+    """f64 sums; of NaN operands global memory keeps the new one before the old one, bit for bit (seen on sm_90)."""
+
+    def add(old: Array, b: Array) -> Array:
+        return rounding.add(old, b, rounding.F64, "rn")
+
+    if space != "global":
+        return lambda old, b: np.asarray(floats.chosen_nan(add)(b, old))
+
+    def whole(old: Array, b: Array) -> Array:
+        kept = np.where(floats.is_nan(old, rounding.F64), old, floats.default_nan(add)(old, b))
+        return np.where(floats.is_nan(b, rounding.F64), b, kept)
+
+    return whole
+
+
+def _no_tiny_singles(old: Array, b: Array) -> bool:
+    """No value below 2**-100 but zeros, and no NaN: sums of such are never subnormal."""
+    sizes = [np.abs(words.view(np.float32)) for words in (old, b)]
+    return all(bool(((size == 0) | (size > 2.0**-100)).all()) for size in sizes)
+
+
+def _no_nans(old: Array, b: Array) -> bool:
+    return not any(bool(floats.is_nan(words, rounding.F64).any()) for words in (old, b))
+
+
 def atomic(site: Site) -> Run:
     """atom gives the old value; red gives nothing."""
     gives = site.name == "atom"
@@ -81,7 +120,7 @@ def atomic(site: Site) -> Run:
     if not name:
         raise site.unsupported("an operation that the emulator does not know")
     width = BITS[type_name] // 8
-    operation = make_operation(name, type_name)
+    operations = {space: make_operation(name, type_name, space) for space in ("global", "shared")}
     address, space = site.address(operands[0], space_of(site))
     wanted = 2 if name == "cas" else 1
     columns = [site.elements(operand) for operand in operands[1 : 1 + wanted]]
@@ -102,6 +141,7 @@ def atomic(site: Site) -> Run:
                 here = offset + element * width if element else offset
                 mine = [np.broadcast_to(v if chosen is None or v.size == 1 else v[chosen], here.shape) for v in row]
                 access.note_atomic(m, region, here, where, some, width)
+                operation = operations["global" if region.space == "global" else "shared"]
                 olds.append(apply(region, here, width, operation, mine, wanted=gives))
             for put, old in zip(puts, olds, strict=False):
                 put(m, some, old)
@@ -117,12 +157,14 @@ def apply(
     """Carry out the updates in lane order; gives each lane the value before its own (anything if not `wanted`)."""
     words = region.view(width)
     place = (offset >> (width.bit_length() - 1)).astype(np.intp)
-    if operation.ufunc is not None and not wanted:
+    plain = operation.plain is None or operation.plain(words[place], values[0])
+    if operation.ufunc is not None and not wanted and plain:
         numbers = words.view(operation.dtype)
         # One after the other in the order of the index, so float sums round as often as they should.
         operation.ufunc.at(numbers, place, values[0].view(operation.dtype))
-        if operation.dtype == np.float32:
-            words[place[np.isnan(numbers[place])]] = rounding.F32.nan
+        if operation.dtype.kind == "f":
+            made = rounding.F32.nan if width == 4 else rounding.F64.nan
+            words[place[np.isnan(numbers[place])]] = made
         return words[:0]
     order = np.argsort(place, kind="stable")
     sorted_place = place[order]
