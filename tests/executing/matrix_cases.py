@@ -224,11 +224,12 @@ def sparse_case(expansion: Expansion, seed: int = 0) -> Case:
     metadata = np.full(32, 0xEEEEEEEE, np.uint32)
     for group in range(8):
         for thread in range(threads):
-            word = 0
-            for chunk in range(4):
-                word |= int(codes[group, thread * 4 + chunk]) << 4 * chunk
-                word |= int(codes[group + 8, thread * 4 + chunk]) << 16 + 4 * chunk
-            metadata[group * 4 + selector * threads + thread] = word
+            # Narrow types: eight chunks a lane, of one row; others: four of each of two rows.
+            narrow = BITS[a] <= 8
+            rows = [group + thread % 2 * 8] if narrow else [group, group + 8]
+            first = thread // 2 * 8 if narrow else thread * 4
+            picked = [int(codes[row, first + i]) for row in rows for i in range(8 // len(rows))]
+            metadata[group * 4 + selector * threads + thread] = sum(code << 4 * i for i, code in enumerate(picked))
     matrix_b, matrix_c = entries(rng, (k, 8), b), entries(rng, (m, 8), c)
     vectors = [max(operand.vector, 1) for operand in expansion.operands[:4]]
     ptx, _ = fragments_kernel(expansion, [d, a, b, c], extra=f", %r100, {selector}")
