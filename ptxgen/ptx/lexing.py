@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lark import UnexpectedCharacters
@@ -10,13 +10,17 @@ from lark.lexer import ContextualLexer, LexerState
 from lark.parsers.lalr_analysis import Shift
 from lark.parsers.lalr_parser_state import ParserState
 
-from ptxgen.ptx.plain import Run, read_run
+from ptxgen.ptx.plain import Run, Values, read_run, read_values
 
 #: To be added to the grammar.
 PLAIN_STATEMENTS = f"""
-%declare {Run.type}
+%declare {Run.type} {Values.type}
 %extend statement: {Run.type}
+%extend initialiser: "{{" {Values.type} "}}"
 """
+READERS: tuple[tuple[Callable[..., tuple[Any, int, int, int]], str], ...] = (
+    (read_run, Run.type), (read_values, Values.type),
+)
 
 
 class StatementLexer(ContextualLexer):
@@ -26,16 +30,16 @@ class StatementLexer(ContextualLexer):
         """Tokens, and runs, until the text ends or a fault is met."""
         states = parser_state.parse_conf.states
         counter = lexer_state.line_ctr
+        text = lexer_state.text.text
         plain = parser_state.parse_conf.start == "module"
         while True:
-            if plain and Run.type in states[parser_state.position] and takes(parser_state, Run.type):
-                run, at, line, start = read_run(
-                    lexer_state.text.text, counter.char_pos, counter.line, counter.line_start_pos
-                )
-                counter.char_pos, counter.line, counter.line_start_pos = at, line, start
-                counter.column = at - start + 1
-                if run is not None:
-                    yield run
+            for read, terminal in READERS if plain else ():
+                if terminal in states[parser_state.position] and takes(parser_state, terminal):
+                    found, at, line, start = read(text, counter.char_pos, counter.line, counter.line_start_pos)
+                    counter.char_pos, counter.line, counter.line_start_pos = at, line, start
+                    counter.column = at - start + 1
+                    if found is not None:
+                        yield found
             try:
                 token = self.lexers[parser_state.position].next_token(lexer_state, parser_state)
             except EOFError:

@@ -7,7 +7,7 @@ span for span (a property test holds them together); whatever looks unusual is l
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from ptxgen.ptx import constants
 from ptxgen.ptx.tree import (
@@ -48,6 +48,8 @@ _HEAD = re.compile(
 )
 _NAMED = re.compile(rf"({_NAME}){_WS}(?:\|{_WS}({_NAME}){_WS})?{_MARK}")
 _CONSTANT = re.compile(rf"(-?){_WS}((?>{_FLOAT}|{_INT})){_WS}{_MARK}")
+_VALUE = re.compile(rf"(-?){_WS}((?>{_FLOAT}|{_INT}))")
+_SPACE = re.compile(r"[ \t\r\n\f\v]*")
 _NEGATED = re.compile(rf"!{_WS}({_NAME}){_WS}{_MARK}")
 _ADDRESS = re.compile(rf"\[{_WS}({_NAME}){_WS}(?:\+{_WS}(-?){_WS}((?>{_INT})){_WS})?(\]){_WS}{_MARK}")
 _BRACE = re.compile(rf"\{{{_WS}")
@@ -68,16 +70,31 @@ _CALL = re.compile(r"call(?:[ \t]*\.uni)?(?![A-Za-z0-9_.$])")
 _span: Any = tuple.__new__
 
 
-class Run(list[Statement]):
-    """Plain statements that follow each other, as one token of the parser."""
+T = TypeVar("T")
+
+
+class _Token(list[T]):
+    """Nodes that follow each other, as one token of the parser."""
+
+    type = ""
+
+    def __init__(self, nodes: list[T], start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
+        """`start` and `end`: position, line and column."""
+        super().__init__(nodes)
+        self.start_pos, self.line, self.column = start
+        self.end_pos, self.end_line, self.end_column = end
+
+
+class Run(_Token[Statement]):
+    """Plain statements."""
 
     type = "PLAIN"
 
-    def __init__(self, statements: list[Statement], start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
-        """`start` and `end`: position, line and column."""
-        super().__init__(statements)
-        self.start_pos, self.line, self.column = start
-        self.end_pos, self.end_line, self.end_column = end
+
+class Values(_Token[Immediate]):
+    """Plain constants: all that stands between the braces of an initialiser."""
+
+    type = "VALUES"
 
 
 def read_run(text: str, at: int, line: int, line_start: int) -> tuple[Run | None, int, int, int]:
@@ -108,6 +125,34 @@ def read_run(text: str, at: int, line: int, line_start: int) -> tuple[Run | None
         end = (at, line, at - line_start + 1)
     run = Run(statements, begun, end) if statements else None
     return run, at, line, line_start
+
+
+def read_values(text: str, at: int, line: int, line_start: int) -> tuple[Values | None, int, int, int]:
+    """The constants from `at` up to the closing brace, if nothing else stands there; and where it stands."""
+    values: list[Immediate] = []
+    begun, place = (at, line, at - line_start + 1), (at, line, line_start)
+    while True:
+        at, line, line_start = _over_blanks(text, at, line, line_start)
+        found = _VALUE.match(text, at)
+        if found is None:
+            return None, *place
+        try:
+            values.append(_constant(found, line, 1 - line_start))
+        except constants.ConstantFault:
+            return None, *place
+        at, line, line_start = _over_blanks(text, found.end(), line, line_start)
+        mark = text[at : at + 1]
+        if mark == "}":
+            return Values(values, begun, (at, line, at - line_start + 1)), at, line, line_start
+        if mark != ",":
+            return None, *place
+        at += 1
+
+
+def _over_blanks(text: str, at: int, line: int, line_start: int) -> tuple[int, int, int]:
+    end = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+    newlines = text.count("\n", at, end)
+    return (end, line + newlines, text.rindex("\n", at, end) + 1) if newlines else (end, line, line_start)
 
 
 def read_plain(text: str, at: int, line: int, line_start: int) -> tuple[Statement, int] | None:

@@ -24,6 +24,9 @@ _PIECES = st.sampled_from(
      ".reg .b32 %r<4>;", ".pragma \"nounroll\";", "mov.b64 {%r1, %r2}, %rd1;", "ld.u32 %r1, [%rd1+-4];",
      "mov.u32 %r1, WARP_SZ;", "ld.u32 %r1, [WARP_SZ];", "setp.eq.s32 %p1|%p2, %r1, -1;", "mov.f32 %f1, 0f3F800000;",
      "1.0f", "\r\n", "\f", "\x1c", "é", "\0", ".entry k() {", ".func f;", ".global .b32 g = 1;",
+     ".global .b32 g[3] = {1, -2,\n 0x3};",
+     ".global .f32 g[2][2] = {{1.0, 0f3F800000}, {2.0, -.5}};", ".global .b32 g[] = {1, x, 1+2};",
+     ".global .b32 g[] = {1, /* c */ 2};", ".global .b32 g[] = {1,, 2", ".global .b8 g[] = {1 2};",
      ".section .debug_str { .b8 1\n }", "bra", "bra $L_1", "! %p1;"]
 )  # fmt: skip
 
@@ -61,6 +64,8 @@ def test_same_damaged_files(text: str) -> None:
 @example("ret;\n.loc 1 2 3\n, function_name a, inlined_at 1 2 3\nret;", True)
 @example("x: p: .callprototype _ (.param .b32 a);", True)
 @example("ret;", False)
+@example(".global .b32 g[2] = {1,\r\n 2\n};", False)
+@example(".global .b32 g[2] = {1, 99999999999999999999};", False)
 @example(".global .b32 g; ret; .global .b32 h;", False)
 def test_same_pieces(body: str, inside: bool) -> None:
     _assert_same(f"{_HEAD}.entry k()\n{{\n{body}\n}}\n" if inside else f"{_HEAD}{body}\n")
@@ -76,6 +81,6 @@ def test_most_statements_of_real_files_are_plain(monkeypatch: pytest.MonkeyPatch
         plain_ones += sum(isinstance(s, Instruction) for s in result[0] or ())
         return result
 
-    monkeypatch.setattr(lexing, "read_run", counting)
+    monkeypatch.setattr(lexing, "READERS", ((counting, Run.type),))
     written = sum(repr(parse_tolerant(text)[0]).count("Instruction(") for text in _TEXTS)
     assert plain_ones > 0.93 * written
