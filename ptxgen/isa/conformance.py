@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -195,6 +195,11 @@ class _Process:
         self._checks.update({(s, arch, version): taken for s, taken in zip(new, answers, strict=True)})
         return [self._checks[statement, arch, version] for statement in statements]
 
+    @property
+    def is_stopped(self) -> bool:
+        parent = parent_process()
+        return (self.stop is not None and self.stop.is_set()) or (parent is not None and not parent.is_alive())
+
     def forget(self) -> None:
         self._checks.clear()
 
@@ -231,7 +236,7 @@ def _ask_one(work: Work, tool: str, assemble: Assemble) -> list[Result]:
         asked += [(result, each) for each in questions(row, process.table, process.knowledge[tool], choices)]
         results.append(result)
     for batch in _batches(asked):
-        if process.stop is not None and process.stop.is_set():
+        if process.is_stopped:
             raise _Stopped
         arch, version = batch[0][1].arch, batch[0][1].version
         texts = [question.statement for _, question in batch]

@@ -74,6 +74,8 @@ def _every(
     lists: set[tuple[Operand, ...]] = set()
     availabilities: set[Availability] = set()
     rows = table.data.rows[row.form.instruction]
+    # one form speaks for all of the instruction with as many operands, where only syntax is asked
+    first = next(other for other in rows if len(other.operand_lists[0]) == len(row.operand_lists[0])) is row
     for choice in choices:
         for expansion in row.build(choice):
             where = least(expansion, knowledge)
@@ -89,7 +91,7 @@ def _every(
                 yield from _everywhere(expansion, plain, knowledge, ask)
             if expansion.operands not in lists:
                 alike = tuple(replace(operand, vector=min(operand.vector, 2)) for operand in expansion.operands)
-                for wrong, tried, statement in operand_misses(expansion, plain, table, whole=not lists):
+                for wrong, tried, statement in operand_misses(expansion, plain, table, whole=first and not lists):
                     # lists that differ only in how wide their vectors are: one speaks for all
                     if alike not in lists or wrong in ("vector-width", "operand-count"):
                         yield from ask.unless_taken(wrong, tried, statement)
