@@ -315,6 +315,7 @@ class Builder(Transformer[Token, Module]):
         return tuple(operand_of(t) for t in c)
 
     call_operands = operands
+    vmad_operands = operands
 
     def arguments(self, c: Children) -> Arguments:
         return Arguments(c[1] if len(c) == 3 else (), between(c[0], c[-1]))
@@ -324,6 +325,9 @@ class Builder(Transformer[Token, Module]):
 
     def negated(self, c: Children) -> Negated:
         return Negated(name_of(c[1]), between(c[0], c[1]))
+
+    def minus(self, c: Children) -> Negated:
+        return Negated(name_of(c[1]), between(c[0], c[1]), "-")
 
     def element(self, c: Children) -> Element:
         return Element(name_of(c[0]), self._offset(c[2]), between(c[0], c[-1]))

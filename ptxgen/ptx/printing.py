@@ -109,7 +109,7 @@ def print_operand(operand: Operand) -> str:
     if isinstance(operand, Pair):
         return f"{print_operand(operand.first)}|{print_operand(operand.second)}"
     if isinstance(operand, Negated):
-        return f"!{operand.operand.text}"
+        return f"{operand.sign}{operand.operand.text}"
     return f"({', '.join(map(print_operand, operand.elements))})"
 
 

@@ -78,10 +78,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """`!%p1` as a source operand."""
+    """`!%p1` as a source operand, and `-%r1` of `vmad`, which alone takes one."""
 
     operand: Name
     span: Span = field(default=NOWHERE, compare=False)
+    sign: Literal["!", "-"] = "!"
 
 
 @dataclass(frozen=True, slots=True)

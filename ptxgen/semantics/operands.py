@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeGuard
 
 from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
-from ptxgen.isa.model import Kind
+from ptxgen.isa.model import Kind, Type
+from ptxgen.isa.selectors import is_selector
 from ptxgen.ptx.diagnostics import Severity
 from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operand, Pair, Span, Vector
 
 Role = Literal["register", "variable", "label", "function", "prototype", "targets"]
 #: A name's component: of a vector register, or of a vector special register.
 COMPONENTS = ("x", "y", "z", "w", "r", "g", "b", "a")
-#: A byte or half of a register, in video instructions.
-SELECTORS = ("b0", "b1", "b2", "b3", "h0", "h1")
 #: 16-bit reads of these are allowed for the sake of old programs.
 NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _NAME_KINDS: frozenset[Kind] = frozenset(
@@ -70,7 +70,7 @@ def meaning(name: str, lookup: Lookup) -> Symbol | None:
         if whole is not None and whole.role == "register" and component in COMPONENTS:
             if whole.vector > max(1, COMPONENTS.index(component) % 4):
                 return Symbol("register", whole.type, "reg", 1, whole.size, whole.alignment)
-        elif whole is not None and whole.role == "register" and component in SELECTORS:
+        elif whole is not None and whole.role == "register" and is_selector(component):
             return whole
     return found
 
@@ -87,7 +87,7 @@ def kinds_of(operand: Operand, lookup: Lookup, table: Table) -> frozenset[Kind]:
     if isinstance(operand, Name):
         return _kinds_of_name(operand.text, lookup, table)
     if isinstance(operand, Negated):
-        return frozenset({"not-pred"})
+        return frozenset({"not-pred"} if operand.sign == "!" else {"reg"})
     if isinstance(operand, Address):
         return frozenset({"address"} if operand.brackets else {"symbol"})
     if isinstance(operand, Pair):
@@ -304,6 +304,8 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
         return
     if wanted.access == "write" and all(element == Name("_") for element in vector.elements):
         yield Refusal("operand-vector", "every element is _: nothing would be written", span=vector.span)
+    yield from _mixture_refusals(vector, lookup, table)
+    mixed = _is_mixed(vector, lookup, table)
     for element in vector.elements:
         if isinstance(element, Vector | Pair | Address | Arguments | Negated):
             yield Refusal(
@@ -311,14 +313,52 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
             )
         elif isinstance(element, Immediate) and wanted.access != "read":
             yield Refusal("operand-kind", "a constant cannot be written to", span=element.span)
+        elif element == Name("_") and wanted.access != "write":
+            yield Refusal("operand-kind", "_ can only be written to", span=element.span)
         else:
             found = meaning(element.text, lookup) if isinstance(element, Name) else None
             if found is not None and (found.role != "register" or found.vector > 1):
                 yield Refusal(
                     "operand-kind", f"{element.text} is no single register", span=element.span
                 )
-            else:
+            elif not (mixed and found is not None and _same_width(found.type, wanted.type, table)):
                 yield from refusals(element, wanted, lookup, table)
+
+
+def _element_types(vector: Vector, lookup: Lookup, table: Table) -> list[tuple[Name, Type]]:
+    """The registers among the elements, and how they are declared."""
+    found = []
+    for element in vector.elements:
+        symbol = meaning(element.text, lookup) if isinstance(element, Name) else None
+        known = table.types.get(symbol.type) if symbol is not None and symbol.role == "register" else None
+        if isinstance(element, Name) and known is not None:
+            found.append((element, known))
+    return found
+
+
+def _mixture_refusals(vector: Vector, lookup: Lookup, table: Table) -> Iterator[Refusal]:
+    """Neighbours agree in width, and floats have bit-size registers between them and integers."""
+    registers = _element_types(vector, lookup, table)
+    for (_, before), (name, after) in pairwise(registers):
+        integers = {"signed", "unsigned"}
+        if before.bits != after.bits or not (
+            before.kind == after.kind or "bits" in (before.kind, after.kind) or {before.kind, after.kind} <= integers
+        ):
+            yield Refusal(
+                "operand-vector", f"{name.text} is .{after.name}, the element before it .{before.name}",
+                "the registers of a vector have one type", span=name.span,
+            )
+            return
+
+
+def _is_mixed(vector: Vector, lookup: Lookup, table: Table) -> bool:
+    """Registers of several types, bit-size ones among them: assemblers count them all as bits."""
+    kinds = {known.kind for _, known in _element_types(vector, lookup, table)}
+    return len(kinds) > 1 and "bits" in kinds
+
+
+def _same_width(given: str, wanted: str, table: Table) -> bool:
+    return given in table.types and wanted in table.types and table.types[given].bits == table.types[wanted].bits
 
 
 def _type_hint(given: str, wanted: Wanted, table: Table) -> str:

@@ -1,0 +1,37 @@
+"""What is PTX and what is not, one spelling a case; the verdicts are ptxas's."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxgen.isa import load_table
+from ptxgen.ptx import PtxSyntaxError, parse, print_module
+from ptxgen.semantics import check_module
+from tests.ptx.spelled import Spelling, spellings
+
+CASES = tuple(spellings())
+
+
+def _named(case: Spelling) -> str:
+    return f"{case.place} {case.text[:60]}"
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.sign == "+"], ids=_named)
+def test_what_is_taken_is_read_and_printed(case: Spelling) -> None:
+    module = parse(case.ptx)
+    assert parse(print_module(module)) == module
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.sign == "-"], ids=_named)
+def test_what_is_no_ptx_is_refused(case: Spelling) -> None:
+    """By the grammar, or where that knows what was meant, by the check."""
+    try:
+        module = parse(case.ptx)
+    except PtxSyntaxError:
+        return
+    assert [d for d in check_module(module, load_table()) if d.severity == "error"]
+
+
+def test_there_are_enough_of_each() -> None:
+    assert sum(c.sign == "+" for c in CASES) > 250
+    assert sum(c.sign == "-" for c in CASES) > 40
