@@ -26,7 +26,7 @@ from ptxgen.ptx.tree import (
     Vector,
 )
 
-_WS = r"[ \t\r\f\v]*"
+_WS = r"[ \t\r\f]*"
 #: As long as it can be, whatever follows; `WARP_SZ` is a constant.
 _NAME = (
     r"(?!WARP_SZ(?![A-Za-z0-9_$]))"
@@ -49,13 +49,13 @@ _HEAD = re.compile(
 _NAMED = re.compile(rf"({_NAME}){_WS}(?:\|{_WS}({_NAME}){_WS})?{_MARK}")
 _CONSTANT = re.compile(rf"(-?){_WS}((?>{_FLOAT}|{_INT})){_WS}{_MARK}")
 _VALUE = re.compile(rf"(-?){_WS}((?>{_FLOAT}|{_INT}))")
-_SPACE = re.compile(r"[ \t\r\n\f\v]*")
+_SPACE = re.compile(r"[ \t\r\n\f]*")
 _NEGATED = re.compile(rf"!{_WS}({_NAME}){_WS}{_MARK}")
 _ADDRESS = re.compile(rf"\[{_WS}({_NAME}){_WS}(?:\+{_WS}(-?){_WS}((?>{_INT})){_WS})?(\]){_WS}{_MARK}")
 _BRACE = re.compile(rf"\{{{_WS}")
 _BEHIND_VECTOR = re.compile(rf"(?:\|{_WS}({_NAME}){_WS})?{_MARK}")
 #: Behind a label on its line; `.callprototype` and its like would make one directive of both.
-_BEHIND_LABEL = re.compile(r"[ \t\r\f\v]*\n?[ \t\r\f\v]*(?:[^\s./#]|\.loc[ \t])")
+_BEHIND_LABEL = re.compile(r"[ \t\r\f]*\n?[ \t\r\f]*(?:[^\s./#]|\.loc[ \t])")
 _LOC = re.compile(
     r"\.loc[ \t]+[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+"
     r"(?:[ \t]*,[ \t]*function_name[ \t]+[A-Za-z0-9_$%.]+(?:[ \t]*\+[ \t]*[0-9]+)?"
@@ -63,7 +63,7 @@ _LOC = re.compile(
 )
 _COMMA = re.compile(r"\s*,\s*")
 #: Between statements: blanks, newlines, comments to the line's end.
-_BETWEEN = re.compile(r"[ \t\r\f\v]*(?://[^\n]*)?(\n?)")
+_BETWEEN = re.compile(r"[ \t\r\f]*(?://[^\n]*)?(\n?)")
 _BLANKS = re.compile(_WS)
 _DIGITS = frozenset("-.0123456789")
 _CALL = re.compile(r"call(?:[ \t]*\.uni)?(?![A-Za-z0-9_.$])")
