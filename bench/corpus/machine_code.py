@@ -12,9 +12,10 @@ from ptxgen.assembling import Ptxas
 
 #: Section name to its bytes (or its size, where it holds none), code and constants.
 MachineCode = dict[str, bytes]
-_KEPT = (".text", ".nv.constant", ".nv.global", ".nv.shared", ".nv.local")
+_KEPT = (".text", ".nv.constant", ".nv.global.init")
+#: Memory without initial values: the file holds nothing of it.
+_SIZED = (".nv.global", ".nv.shared", ".nv.local")
 _DEBUG = re.compile(r"^\s*\.target[^\n]*\bdebug\b", re.MULTILINE)
-_NO_BITS = 8
 _TIME_LIMIT = 120.0
 
 
@@ -46,9 +47,11 @@ def sections(elf: bytes) -> MachineCode:
     headers = [struct.unpack_from("<2I4Q", elf, table_at + size * k) for k in range(count)]
     names_at = headers[names_index][4]
     kept: MachineCode = {}
-    for name_at, kind, _, _, offset, length in headers:
+    for name_at, _, _, _, offset, length in headers:
         start = names_at + name_at
         name = elf[start : elf.index(b"\0", start)].decode("ascii")
-        if name.startswith(_KEPT):
-            kept[name] = str(length).encode() if kind == _NO_BITS else elf[offset : offset + length]
+        if name.startswith(_SIZED) and not name.startswith(".nv.global.init"):
+            kept[name] = str(length).encode()
+        elif name.startswith(_KEPT):
+            kept[name] = elf[offset : offset + length]
     return kept

@@ -343,7 +343,7 @@ class Builder(Transformer[Token, Module]):
 
     def address_offset(self, c: Children) -> Address:
         parts = tuple(operand_of(t) for t in c[4:-1])
-        return Address(name_of(c[1]), self._offset(c[3]), parts, True, between(c[0], c[-1]))
+        return Address(name_of(c[1]), self._offset(c[3]), parts, True, between(c[0], c[-1]), True)
 
     def address_constant(self, c: Children) -> Address:
         return Address(None, self._offset(c[1]), (), True, between(c[0], c[-1]))

@@ -205,7 +205,7 @@ def _operands(text: str, at: int, closing: str, line: int, column: int) -> tuple
             if found is None:
                 return None
             span = _span(Span, (line, at + column, line, found.end(4) + column))
-            operand = Address(_name(found, 1, line, column), _offset(found), (), True, span)
+            operand = Address(_name(found, 1, line, column), _offset(found), (), True, span, found[3] is not None)
         elif first in _DIGITS:
             found = _CONSTANT.match(text, at)
             if found is None:

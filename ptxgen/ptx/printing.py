@@ -99,7 +99,7 @@ def print_operand(operand: Operand) -> str:
         base = operand.base.text if operand.base else ""
         if operand.base is None:
             base = str(operand.offset)
-        elif operand.offset or not operand.brackets:
+        elif operand.offset or operand.zero or not operand.brackets:
             base += f"+{operand.offset}"
         if not operand.brackets:
             return base

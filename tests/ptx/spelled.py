@@ -1,9 +1,9 @@
 """Odd spellings, each with ptxas's verdict on it, and recording the verdicts anew.
 
-`spellings.txt` has one case a line: `+` (taken) or `-` (refused as no PTX at all) or `!` (understood, but wrong), the
-place it stands in (`body` of a kernel, `call`: the same with functions around, `top` of the module, `file`: all of
-it), and the text with `\\n`, `\\r`, `\\t`, `\\f` and `\\xNN` as in Python. `python -m tests.ptx.spelled` asks the best
-ptxas found and writes the signs.
+`spellings.txt` has one case a line: `+` (taken) or `-` (refused as no PTX at all) or `!` (understood, but wrong),
+the place it stands in (`body` of a kernel, `call`: the same with functions around, `top` of the module, `file`: all
+of it), and the text with escapes as in Python. `python -m tests.ptx.spelled` asks the best ptxas found and writes
+the signs.
 """
 
 from __future__ import annotations

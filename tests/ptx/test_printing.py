@@ -43,3 +43,12 @@ def test_the_house_style() -> None:
         ".visible .entry k(\n\t.param .u64 param_x,\n\t.param .u32 param_n\n)\n{\n\t.reg .b32 %r<8>;\n"
         "\tld.param.u32 %r1, [param_n+4];\n\t{\n\t\tmov.u32 %r2, 1;\n\t}\n\tret;\n}\n"
     )
+
+
+def test_an_offset_of_zero_stays_where_it_is_written() -> None:
+    """It means nothing, but ptxas without optimising adds it."""
+    for text in ("ld.global.u32 %r1, [%rd1+0];", "tex.1d.v4.f32.s32 {a, b, c, d}, [%rd1+0, {%r1}];"):
+        assert print_statement(parse_statement(text)).strip() == text
+    plain = "ld.global.u32 %r1, [%rd1];"
+    assert print_statement(parse_statement(plain)).strip() == plain
+    assert parse_statement(plain) == parse_statement("ld.global.u32 %r1, [%rd1+0];")
