@@ -50,8 +50,8 @@ class Immediate:
 class Address:
     """`[base+offset]`; `base` is None for `[16]`. `components` holds extra parts of texture-like
     addresses (`[tex, {x, y}]`), in order, and is empty otherwise. `brackets` is False for `name+4` in `mov`
-    and in initialisers, where `base` may also be `generic(name)` or `0xFF(name)`, as written. `zero`: an offset of 0 is
-    written out, which means the same, but without optimising costs an addition."""
+    and in initialisers, where `base` may also be `generic(name)` or `0xFF(name)`, as written. `zero`: an offset of 0
+    is written out, which means the same, but without optimising costs an addition."""
 
     base: Name | None
     offset: int = 0
