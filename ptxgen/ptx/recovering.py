@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lark import Lark, Token, UnexpectedInput, UnexpectedToken
@@ -62,7 +63,19 @@ def parse_on(lark: Lark, text: str, afresh: Callable[[], None]) -> tuple[Any, li
     try:
         return parser.resume_parse(), recovery.faults, recovery.lost
     except UnexpectedInput as error:
-        return recovery.run(error)
+        module, faults, lost = recovery.run(error)
+    return module, _within(faults, text), lost
+
+
+def _within(faults: list[Diagnostic], text: str) -> list[Diagnostic]:
+    """Braces that were put in make lines longer; no fault stands behind the end of its line all the same."""
+    ends = [len(line) + 1 for line in text.split("\n")]
+    out = []
+    for fault in faults:
+        span = fault.span
+        column = min(span.column, ends[span.line - 1])
+        out.append(replace(fault, span=Span(span.line, column, span.end_line, max(span.end_column, column + 1))))
+    return out
 
 
 class _Recovery:
