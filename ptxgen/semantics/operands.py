@@ -7,7 +7,7 @@ what the declarations in scope say, which a `Lookup` answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeGuard
 
@@ -250,6 +250,11 @@ def _name_refusals(name: Name, wanted: Wanted, lookup: Lookup, table: Table) -> 
         yield from _symbol_refusals(name, found, wanted, table)
     if found.role != "register" or not wanted.type:
         return
+    if "vector" in wanted.kinds and found.vector != wanted.vector and "reg" not in wanted.kinds:
+        yield Refusal(
+            "operand-vector", f"{name.text} has {found.vector} elements, {wanted.vector} are wanted", span=name.span
+        )
+        return
     if not table.accepts(wanted, found.type):
         yield Refusal(
             "operand-type", f"{name.text} is .{found.type}, but .{wanted.type} is wanted here",
@@ -306,6 +311,7 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
         yield Refusal("operand-vector", "every element is _: nothing would be written", span=vector.span)
     yield from _mixture_refusals(vector, lookup, table)
     mixed = _is_mixed(vector, lookup, table)
+    single = replace(wanted, kinds=frozenset({"reg", "imm"}), vector=1)
     for element in vector.elements:
         if isinstance(element, Vector | Pair | Address | Arguments | Negated):
             yield Refusal(
@@ -322,7 +328,7 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
                     "operand-kind", f"{element.text} is no single register", span=element.span
                 )
             elif not (mixed and found is not None and _same_width(found.type, wanted.type, table)):
-                yield from refusals(element, wanted, lookup, table)
+                yield from refusals(element, single, lookup, table)
 
 
 def _element_types(vector: Vector, lookup: Lookup, table: Table) -> list[tuple[Name, Type]]:
