@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_instruction import evaluate
 
-WORD = st.one_of(st.sampled_from([0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7F80FF01]), st.integers(0, 2**32 - 1))
+#: Rows of three words; one opcode is tried on all of them.
+EDGES = st.one_of(st.sampled_from([0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7F80FF01]), st.integers(0, 2**32 - 1))
+ROWS = st.lists(st.tuples(EDGES, EDGES, EDGES), min_size=20, max_size=20)
 SIGN = st.sampled_from(["u32", "s32"])
 
 
@@ -28,129 +30,147 @@ OPERATIONS = {
 }
 
 
-@settings(max_examples=150)
-@given(st.sampled_from(list(OPERATIONS)), SIGN, SIGN, SIGN, st.booleans(), st.sampled_from(["", "add", "min", "max"]),
-       WORD, WORD, WORD)
-def test_scalar(name: str, d: str, a: str, b: str, saturate: bool, second: str, x: int, y: int, z: int) -> None:
-    value = OPERATIONS[name](number(x, 32, a), number(y, 32, b))
-    if saturate:
-        value = clamp(value, 32, d)
-    value = number(value, 32, d)
-    if second:
-        third = number(z, 32, d)
-        value = {"add": value + third, "min": min(value, third), "max": max(value, third)}[second]
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(list(OPERATIONS)), SIGN, SIGN, SIGN, st.booleans(), st.sampled_from(["", "add", "min", "max"]), ROWS
+)
+def test_scalar(name: str, d: str, a: str, b: str, saturate: bool, second: str, rows: list[tuple[int, ...]]) -> None:
+    want = []
+    for x, y, z in rows:
+        value = OPERATIONS[name](number(x, 32, a), number(y, 32, b))
+        value = number(clamp(value, 32, d) if saturate else value, 32, d)
+        if second:
+            third = number(z, 32, d)
+            value = {"add": value + third, "min": min(value, third), "max": max(value, third)}[second]
+        want.append(value & 0xFFFFFFFF)
     opcode = f"{name}.{d}.{a}.{b}" + (".sat" if saturate else "") + (f".{second}" if second else "")
-    rows = [[x, y, z]] if second else [[x, y]]
-    assert evaluate(opcode, "b32", ["b32"] * len(rows[0]), rows) == [value & 0xFFFFFFFF]
+    count = 3 if second else 2
+    assert evaluate(opcode, "b32", ["b32"] * count, [row[:count] for row in rows]) == want
 
 
-@settings(max_examples=100)
-@given(st.sampled_from(["vshl", "vshr"]), SIGN, SIGN, st.booleans(), st.sampled_from(["clamp", "wrap"]), WORD,
-       st.one_of(st.integers(0, 40), WORD))
-def test_shifts(name: str, d: str, a: str, saturate: bool, mode: str, x: int, y: int) -> None:
-    amount = min(y, 32) if mode == "clamp" else y & 31
-    value = number(x, 32, a) << amount if name == "vshl" else number(x, 32, a) >> amount
-    if saturate:
-        value = clamp(value, 32, d)
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["vshl", "vshr"]), SIGN, SIGN, st.booleans(), st.sampled_from(["clamp", "wrap"]),
+       st.lists(st.tuples(EDGES, st.one_of(st.integers(0, 40), EDGES)), min_size=20, max_size=20))
+def test_shifts(name: str, d: str, a: str, saturate: bool, mode: str, rows: list[tuple[int, int]]) -> None:
+    want = []
+    for x, y in rows:
+        amount = min(y, 32) if mode == "clamp" else y & 31
+        value = number(x, 32, a) << amount if name == "vshl" else number(x, 32, a) >> amount
+        want.append((clamp(value, 32, d) if saturate else value) & 0xFFFFFFFF)
     opcode = f"{name}.{d}.{a}.u32" + (".sat" if saturate else "") + f".{mode}"
-    assert evaluate(opcode, "b32", ["b32", "b32"], [[x, y]]) == [value & 0xFFFFFFFF]
+    assert evaluate(opcode, "b32", ["b32", "b32"], rows) == want
 
 
-@settings(max_examples=100)
-@given(SIGN, SIGN, st.booleans(), st.booleans(), st.sampled_from(["", "shr7", "shr15"]), WORD, WORD, WORD)
-def test_multiply_add(a: str, b: str, one_more: bool, saturate: bool, scale: str, x: int, y: int, z: int) -> None:
-    signed = "s32" in {a, b}
-    final = "s32" if signed else "u32"
-    value = number(x, 32, a) * number(y, 32, b) + number(z, 32, final) + one_more
-    value >>= int(scale[3:] or 0)
-    if saturate:
-        value = clamp(value, 32, final)
+@settings(max_examples=20, deadline=None)
+@given(SIGN, SIGN, st.booleans(), st.booleans(), st.sampled_from(["", "shr7", "shr15"]), ROWS)
+def test_multiply_add(
+    a: str, b: str, one_more: bool, saturate: bool, scale: str, rows: list[tuple[int, ...]]
+) -> None:
+    final = "s32" if "s32" in {a, b} else "u32"
+    want = []
+    for x, y, z in rows:
+        value = number(x, 32, a) * number(y, 32, b) + number(z, 32, final) + one_more
+        value >>= int(scale[3:] or 0)
+        want.append((clamp(value, 32, final) if saturate else value) & 0xFFFFFFFF)
     opcode = f"vmad.{final}.{a}.{b}" + (".po" if one_more else "") + (".sat" if saturate else "")
     opcode += f".{scale}" if scale else ""
-    assert evaluate(opcode, "b32", ["b32"] * 3, [[x, y, z]]) == [value & 0xFFFFFFFF]
+    assert evaluate(opcode, "b32", ["b32"] * 3, rows) == want
 
 
 COMPARE = {"eq": int.__eq__, "ne": int.__ne__, "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__}
 
 
-@settings(max_examples=60)
-@given(SIGN, SIGN, st.sampled_from(list(COMPARE)), WORD, WORD)
-def test_vset(a: str, b: str, how: str, x: int, y: int) -> None:
-    want = int(COMPARE[how](number(x, 32, a), number(y, 32, b)))
-    assert evaluate(f"vset.{a}.{b}.{how}", "b32", ["b32", "b32"], [[x, y]]) == [want]
+@settings(max_examples=15, deadline=None)
+@given(SIGN, SIGN, st.sampled_from(list(COMPARE)), ROWS)
+def test_vset(a: str, b: str, how: str, rows: list[tuple[int, ...]]) -> None:
+    want = [int(COMPARE[how](number(x, 32, a), number(y, 32, b))) for x, y, _ in rows]
+    assert evaluate(f"vset.{a}.{b}.{how}", "b32", ["b32", "b32"], [row[:2] for row in rows]) == want
 
 
-@settings(max_examples=200)
-@given(st.sampled_from(["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg", "vset"]), st.sampled_from([2, 4]), SIGN,
-       SIGN, SIGN, st.sampled_from(["", "sat", "add"]), WORD, WORD, WORD)
-def test_simd(name: str, count: int, d: str, a: str, b: str, how: str, x: int, y: int, z: int) -> None:
-    bits = 32 // count
-    if name == "vset":
-        how = "add" if how == "add" else ""
+def simd(name: str, bits: int, signs: tuple[str, str, str], how: str, x: int, y: int, z: int) -> int:
+    """The description of the SIMD instructions, number by number."""
+    d, a, b = signs
     parts = []
-    for place in range(count):
-        one, two = number(x >> place * bits, bits, a), number(y >> place * bits, bits, b)
+    for place in range(0, 32, bits):
+        one, two = number(x >> place, bits, a), number(y >> place, bits, b)
         if name == "vavrg":
-            total = one + two
-            value = (total + 1) >> 1 if total >= 0 else total >> 1
+            value = (one + two + 1) >> 1 if one + two >= 0 else (one + two) >> 1
         elif name == "vset":
             value = int(one < two)
         else:
             value = OPERATIONS[name](one, two)
         parts.append(clamp(value, bits, d) if how == "sat" else value)
     if how == "add":
-        want = (z + sum(parts)) & 0xFFFFFFFF
-    else:
-        want = sum((p & (1 << bits) - 1) << i * bits for i, p in enumerate(parts))
+        return (z + sum(parts)) & 0xFFFFFFFF
+    return sum((p & (1 << bits) - 1) << i * bits for i, p in enumerate(parts))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg", "vset"]), st.sampled_from([2, 4]), SIGN,
+       SIGN, SIGN, st.sampled_from(["", "sat", "add"]), ROWS)
+def test_simd(name: str, count: int, d: str, a: str, b: str, how: str, rows: list[tuple[int, ...]]) -> None:
+    if name == "vset" and how == "sat":
+        how = ""
     types = f"{a}.{b}.lt" if name == "vset" else f"{d}.{a}.{b}"
     opcode = f"{name}{count}.{types}" + (f".{how}" if how else "")
-    assert evaluate(opcode, "b32", ["b32"] * 3, [[x, y, z]]) == [want]
+    want = [simd(name, 32 // count, (d, a, b), how, *row) for row in rows]
+    assert evaluate(opcode, "b32", ["b32"] * 3, rows) == want
 
 
-@settings(max_examples=150)
-@given(WORD, st.integers(0, 31), st.integers(-34, 34))
-def test_fns(mask: int, base: int, offset: int) -> None:
-    want = 0xFFFFFFFF
+def nth(mask: int, base: int, offset: int) -> int:
+    """The manual's loop."""
     if offset == 0:
-        want = base if mask >> base & 1 else want
-    else:
-        step, left = (1 if offset > 0 else -1), abs(offset)
-        place = base
-        while 0 <= place < 32:
-            left -= mask >> place & 1
-            if left == 0 and mask >> place & 1:
-                want = place
-                break
-            place += step
-    assert evaluate("fns.b32", "b32", ["b32"] * 3, [[mask, base, offset & 0xFFFFFFFF]]) == [want]
+        return base if mask >> base & 1 else 0xFFFFFFFF
+    step, left, place = (1 if offset > 0 else -1), abs(offset), base
+    while 0 <= place < 32:
+        left -= mask >> place & 1
+        if left == 0 and mask >> place & 1:
+            return place
+        place += step
+    return 0xFFFFFFFF
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.tuples(EDGES, st.integers(0, 31), st.integers(-34, 34)), min_size=50, max_size=50))
+def test_fns(rows: list[tuple[int, int, int]]) -> None:
+    words = [(mask, base, offset & 0xFFFFFFFF) for mask, base, offset in rows]
+    assert evaluate("fns.b32", "b32", ["b32"] * 3, words) == [nth(*row) for row in rows]
 
 
 # ---------------------------------------------------------------- packed numbers
 
 
-@settings(max_examples=100)
-@given(
-    st.sampled_from(["add", "min", "max", "min.relu", "max.relu"]), st.sampled_from(["u16x2", "s16x2"]), WORD, WORD
-)
-def test_packed_integers(name: str, kind: str, x: int, y: int) -> None:
-    if "relu" in name and kind[0] == "u":
-        kind = "s16x2"
+def half_word(name: str, kind: str, x: int, y: int) -> int:
+    """The operation over two halves."""
     want = 0
     for place in (0, 16):
         a, b = number(x >> place, 16, kind), number(y >> place, 16, kind)
         value = {"add": a + b, "min": min(a, b), "max": max(a, b)}[name.split(".")[0]]
         want |= ((max(value, 0) if "relu" in name else value) & 0xFFFF) << place
-    assert evaluate(f"{name}.{kind}", "b32", ["b32", "b32"], [[x, y]]) == [want]
+    return want
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(["add.rn", "sub.rz", "mul.rp", "mul.ftz", "add.rm.ftz", "fma.rn", "fma.rz.ftz"]),
-       st.lists(WORD, min_size=6, max_size=6))
-def test_pairs_of_singles_are_two_singles(name: str, words: list[int]) -> None:
+@pytest.mark.parametrize(("name", "kind"), [
+    *((name, kind) for name in ("add", "min", "max") for kind in ("u16x2", "s16x2")), ("min.relu", "s16x2"),
+    ("max.relu", "s16x2"),
+])
+@settings(max_examples=4, deadline=None)
+@given(rows=ROWS)
+def test_packed_integers(name: str, kind: str, rows: list[tuple[int, ...]]) -> None:
+    want = [half_word(name, kind, x, y) for x, y, _ in rows]
+    assert evaluate(f"{name}.{kind}", "b32", ["b32", "b32"], [row[:2] for row in rows]) == want
+
+
+@pytest.mark.parametrize("name", ["add.rn", "sub.rz", "mul.rp", "mul.ftz", "add.rm.ftz", "fma.rn", "fma.rz.ftz"])
+@settings(max_examples=4, deadline=None)
+@given(rows=ROWS)
+def test_pairs_of_singles_are_two_singles(name: str, rows: list[tuple[int, ...]]) -> None:
     count = 3 if name.startswith("fma") else 2
-    single = evaluate(f"{name}.f32", "b32", ["b32"] * count, [words[:count], words[3 : 3 + count]])
-    rows = [[words[i] | words[3 + i] << 32 for i in range(count)]]
-    assert evaluate(f"{name}.f32x2", "b64", ["b64"] * count, rows) == [single[0] | single[1] << 32]
+    rows = [row[:count] for row in rows]
+    single = evaluate(f"{name}.f32", "b32", ["b32"] * count, rows)
+    pairs = [[a | b << 32 for a, b in zip(*two, strict=True)] for two in zip(rows[0::2], rows[1::2], strict=True)]
+    want = [a | b << 32 for a, b in zip(single[0::2], single[1::2], strict=True)]
+    assert evaluate(f"{name}.f32x2", "b64", ["b64"] * count, pairs) == want
 
 
 # ---------------------------------------------------------------- 128 bits

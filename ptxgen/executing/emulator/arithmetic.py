@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxgen.executing.emulator import floats, integers, rounding
+from ptxgen.executing.emulator import floats, integers, mixed, rounding
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS
 from ptxgen.executing.emulator.scope import RegisterSymbol
@@ -87,8 +87,8 @@ def _with_carry(site: Site, step: Callable[..., tuple[Any, Any]], *, use: bool, 
 
 def add(site: Site) -> Run:
     mode = site.one_of(*_ROUNDINGS, default="rn")
-    if len(site.types) == 2:
-        return _mixed(site, lambda a, b, f: rounding.add(a, b, f, mode))
+    if len(site.types) > 1:
+        return mixed.calculate(site)
     if is_float(site.type):
         fmt = FORMATS[site.type]
         return _float_run(site, lambda a, b: rounding.add(a, b, fmt, mode))
@@ -103,8 +103,8 @@ def add(site: Site) -> Run:
 
 def subtract(site: Site) -> Run:
     mode = site.one_of(*_ROUNDINGS, default="rn")
-    if len(site.types) == 2:
-        return _mixed(site, lambda a, b, f: rounding.add(a, floats.negate_number(b, f), f, mode))
+    if len(site.types) > 1:
+        return mixed.calculate(site)
     if is_float(site.type):
         fmt = FORMATS[site.type]
         return _float_run(site, lambda a, b: rounding.add(a, floats.negate_number(b, fmt), fmt, mode))
@@ -117,21 +117,9 @@ def subtract(site: Site) -> Run:
     return site.simple(np.subtract, site.type, *_integer_sources(site))
 
 
-def _mixed(site: Site, operation: Callable[..., Array]) -> Run:
-    """`add.f32.bf16 d, a, c`: the narrow first sources widened exactly, then f32 arithmetic."""
-    wide, narrow = FORMATS[site.types[0]], FORMATS[site.types[1]]
-    *firsts, last = site.operands[1:]
-    sources = [site.bits(o, site.types[1]) for o in firsts] + [site.bits(last, site.types[0])]
-    finished = floats.finish(lambda *w: operation(*w, wide), wide, sat=site.has("sat"))
-
-    def whole(*words: Array) -> Array:
-        first = [rounding.encode(rounding.widen(w, narrow), wide) for w in words[:-1]]
-        return finished(*first, words[-1])
-
-    return site.simple(whole, site.types[0], *sources)
-
-
 def multiply(site: Site) -> Run:
+    if len(site.types) > 1:
+        return mixed.calculate(site)
     if is_float(site.type):
         fmt, mode = FORMATS[site.type], site.one_of(*_ROUNDINGS, default="rn")
         return _float_run(site, lambda a, b: rounding.multiply(a, b, fmt, mode))
@@ -146,9 +134,8 @@ def multiply(site: Site) -> Run:
 
 def multiply_add(site: Site) -> Run:
     """fma and float mad (which is fma), mad over integers, madc and mad.cc with the carry flag."""
-    if len(site.types) == 2:
-        mode = site.one_of(*_ROUNDINGS, default="rn")
-        return _mixed(site, lambda a, b, c, f: rounding.fma(a, b, c, f, mode))
+    if len(site.types) > 1:
+        return mixed.calculate(site)
     if is_float(site.type):
         fmt, mode = FORMATS[site.type], site.one_of(*_ROUNDINGS, default="rn")
         operation: Callable[..., Array] = lambda a, b, c: rounding.fma(a, b, c, fmt, mode)  # noqa: E731

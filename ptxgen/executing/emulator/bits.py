@@ -160,6 +160,16 @@ def sign_extend(a: Ints, size: Ints, *, clamp: bool) -> Ints:
     return np.where(amount == 0, np.zeros(1, a.dtype), word >> move)
 
 
+def carryless_multiply(a: Ints, b: Ints, *, high: bool) -> Ints:
+    """A half of the product of two uint64 words as polynomials over bits."""
+    a, b = np.broadcast_arrays(a, b)
+    result = np.zeros(a.shape, np.uint64)
+    for place in range(1 if high else 0, 64):
+        part = b >> np.uint64(64 - place) if high else b << np.uint64(place)
+        result ^= np.where(a >> np.uint64(place) & np.uint64(1) != 0, part, np.uint64(0))
+    return result
+
+
 def find_nth(mask: Ints, base: Ints, offset: Ints) -> Ints:
     """fns: the place of the offset-th set bit of a uint32 from bit `base` up (down for negative offsets).
 

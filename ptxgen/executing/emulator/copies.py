@@ -14,9 +14,10 @@ from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
 from ptxgen.executing.emulator.program import Run
+from ptxgen.executing.emulator.scope import RegisterSymbol
 from ptxgen.executing.emulator.site import Getter, Site
 from ptxgen.executing.emulator.values import BITS, Array
-from ptxgen.ptx.tree import Immediate
+from ptxgen.ptx.tree import Immediate, Name, Negated, Operand
 
 _WORD = 4
 #: Bulk copies move lines of this many bytes.
@@ -49,7 +50,7 @@ def _copy_words(site: Site) -> Run:
     if size not in {4, 8, 16}:
         raise site.unsupported(f"a copy of {size} bytes")
     extra = site.operands[3:] if not site.has("L2::cache_hint") else site.operands[3:-1]
-    amount: Getter | None = site.bits(extra[0], "u32") if extra else None
+    amount = _amount(site, extra[0], size) if extra else None
     site.accesses += [("shared", _WORD, "write"), ("global", _WORD, "read")]
 
     def run(m: Machine, lanes: Lanes) -> None:
@@ -73,6 +74,16 @@ def _copy_words(site: Site) -> Run:
         late.postpone(m, "group", some, perform)
 
     return run
+
+
+def _amount(site: Site, operand: Operand, size: int) -> Getter:
+    """How many bytes the source gives: a number, or none of them where a predicate says so."""
+    name = operand.operand if isinstance(operand, Negated) else operand
+    symbol = site.scope.find(name.text) if isinstance(name, Name) else None
+    if not isinstance(symbol, RegisterSymbol) or symbol.type != "pred":
+        return site.bits(operand, "u32")
+    ignored = site.predicate(operand)
+    return lambda m, lanes: np.where(ignored(m, lanes), np.uint32(0), np.uint32(size))
 
 
 def _move_words(m: Machine, lanes: Array, source: Array, target: Array, given: Array, size: int) -> None:
@@ -120,14 +131,16 @@ def _bulk_copy(site: Site) -> Run:
     source, _ = site.address(site.operands[1], of_space)
     size = site.bits(site.operands[2], "u32")
     reports = site.has("mbarrier::complete_tx::bytes")
-    barrier = site.address(site.operands[3], "shared")[0] if reports else None
-    rest = list(site.operands[4 if reports else 3 :])
-    blocks = site.bits(rest.pop(0), "b16") if site.has("multicast::cluster") else None
+    rest = list(site.operands[3:])
+    edges = [site.bits(rest.pop(0), "u32") for _ in range(2)] if site.has("ignore_oob") else []
+    barrier = site.address(rest.pop(0), "shared")[0] if reports else None
+    many = next((word for word in site.words if word.startswith("multicast::cluster")), "")
+    blocks = site.bits(rest.pop(0), "b32" if many.endswith("32b") else "b16") if many else None
     if site.has("L2::cache_hint"):
         rest.pop(0)
     bytes_kept = site.bits(rest[0], "b16") if site.has("cp_mask") else None
     update = _reduction(site) if site.name == "cp" and site.has("reduce") else None
-    width = BITS[site.type] // 8 if update else 8 if bytes_kept is None else 1
+    width = BITS[site.type] // 8 if update else 1 if bytes_kept or edges else 8
     site.accesses += [(to_space, width, "atomic" if update else "write"), (of_space, width, "read")]
     if reports:
         site.accesses.append(("shared", 8, "atomic"))
@@ -140,6 +153,7 @@ def _bulk_copy(site: Site) -> Run:
         _check_bulk(m, lanes, amount, to, of)
         masks = np.broadcast_to(bytes_kept(m, lanes), some.shape) if bytes_kept else None
         at = np.array(np.broadcast_to(barrier(m, lanes), some.shape)) if barrier else None
+        skipped = [np.broadcast_to(edge(m, lanes), some.shape).astype(np.int64) for edge in edges]
         if blocks is not None and at is not None:
             chosen = np.broadcast_to(blocks(m, lanes), some.shape)
             some, amount, to, of, at = _to_blocks(m, chosen, some, amount, to, of, at)
@@ -147,6 +161,12 @@ def _bulk_copy(site: Site) -> Run:
         def perform(machine: Machine, entries: Array) -> None:
             for entry in entries:
                 mask = None if masks is None else int(masks[entry])
+                if skipped:
+                    inside = np.arange(skipped[0][entry], amount[entry] - skipped[1][entry])
+                    here = np.full(inside.size, some[entry])
+                    found = access.load(machine, machine.regions[of_space], of[entry] + inside, here, 1, 1)
+                    access.store(machine, machine.regions[to_space], to[entry] + inside, here, 1, found)
+                    continue
                 lines = np.arange(0, amount[entry], _LINE)
                 mine = np.full(lines.size, some[entry])
                 regions = machine.regions[to_space], machine.regions[of_space]
@@ -177,7 +197,8 @@ def _to_blocks(
     m: Machine, masks: Array, lanes: Array, amount: Array, to: Array, of: Array, at: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
     """An entry for each block of the cluster that a lane's mask names."""
-    entry, rank = np.nonzero((masks[:, None] >> np.arange(16, dtype=np.uint16)) & np.uint16(1))
+    bits = np.arange(masks.dtype.itemsize * 8, dtype=masks.dtype)
+    entry, rank = np.nonzero((masks[:, None] >> bits) & masks.dtype.type(1))
     return (
         lanes[entry], amount[entry], in_block(m, to[entry], rank, lanes[entry]), of[entry],
         in_block(m, at[entry], rank, lanes[entry]),

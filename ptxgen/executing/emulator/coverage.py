@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ptxgen.executing.emulator.building import begin, find_entry
+from ptxgen.executing.emulator.instructions import needs_gpu
 from ptxgen.executing.emulator.scope import Unsupported
 from ptxgen.isa import load_table
 from ptxgen.isa.model import Expansion, Version
@@ -44,6 +45,10 @@ def survey(expansions: Iterable[Expansion]) -> Iterator[Verdict]:
     builder.enter(entry.body, scope, None)
     for expansion in expansions:
         statement = probes(expansion, types)[0].statement
+        what = needs_gpu(expansion.opcode)
+        if what:
+            yield Verdict(expansion, statement, f"{expansion.opcode}: {NEEDS_GPU}, {what} are not emulated")
+            continue
         try:
             builder.enter((parse_statement(statement),), scope.child(), None)
         except Unsupported as error:

@@ -100,11 +100,28 @@ def quarter_accumulator(elements: int) -> Layout:
 
 
 @cache
-def whole(rows: int, columns: int, registers: int, elements: int) -> Layout:
-    """A fragment of wmma: elements in the order of the rows, from the start again where there is room for copies."""
-    r, e = _places(registers, elements)
-    number = (_LANE * registers * elements + r * elements + e) % (rows * columns)
-    return _layout(rows, columns, number // columns, number % columns, registers, elements)
+def whole(matrix: str, rows: int, columns: int, registers: int, elements: int) -> Layout:
+    """A fragment of wmma, made of those of mma: "a", "b", or "c" and "d"; repeated where there is room for copies.
+
+    PTX leaves these layouts open; kernels may only treat all elements alike.
+    """
+    tall = min(rows, 16)
+    if matrix == "a":
+        tiles = [_moved(left(tall, columns, elements), down, 0) for down in range(0, rows, tall)]
+    elif matrix == "b":
+        tiles = [_moved(right(rows, elements), 0, over) for over in range(0, columns, 8)]
+    else:
+        tiles = [
+            _moved(accumulator(tall, elements), down, over)
+            for down in range(0, rows, tall) for over in range(0, columns, 8)
+        ]
+    row, column = (np.concatenate([getattr(t, side) for t in tiles], axis=1) for side in ("row", "column"))
+    copies = registers // row.shape[1]
+    return Layout(rows, columns, np.tile(row, (1, copies, 1)), np.tile(column, (1, copies, 1)))
+
+
+def _moved(tile: Layout, down: int, over: int) -> Layout:
+    return Layout(tile.rows, tile.columns, tile.row + down, tile.column + over)
 
 
 def unpack(words: Array, bits: int, elements: int) -> Array:

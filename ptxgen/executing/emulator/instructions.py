@@ -44,12 +44,13 @@ from ptxgen.ptx.tree import (
 
 Decoder = Callable[[Site], Run | Step]
 
-_TYPE = re.compile(r"(?:[busf]|bf|tf)\d+(?:x\d+)?|u?e\d+m\d+(?:x\d+)?|s2f6x2|pred")
+_TYPE = re.compile(r"(?:[busf]|bf|tf)\d+(?:x\d+)?|u?e\d+m\d+(?:p\d+)?(?:x\d+)?|s2f6x2|pred")
 
 DECODERS: dict[str, Decoder] = {
     "add": arithmetic.add, "addc": arithmetic.add, "sub": arithmetic.subtract, "subc": arithmetic.subtract,
     "mul": arithmetic.multiply, "mad": arithmetic.multiply_add, "madc": arithmetic.multiply_add,
-    "fma": arithmetic.multiply_add, "mul24": arithmetic.multiply_24, "mad24": arithmetic.multiply_24,
+    "fma": arithmetic.multiply_add, "mul24": arithmetic.multiply_24,
+    "clmad": logic.carryless_multiply_add, "mad24": arithmetic.multiply_24,
     "div": arithmetic.divide, "rem": arithmetic.remainder, "sad": arithmetic.difference_sum,
     "min": arithmetic.minimum_maximum, "max": arithmetic.minimum_maximum,
     "abs": arithmetic.absolute_negative, "neg": arithmetic.absolute_negative,
@@ -151,12 +152,18 @@ def canonical(instruction: Instruction, scope: Scope) -> Site:
     return Site(instruction, scope, name, tuple(words), types)
 
 
+def needs_gpu(opcode: str) -> str:
+    """What about an instruction the emulator does not model, "" if it does."""
+    if "mbarrier::report::validity" in opcode:
+        return "reports of an mbarrier"
+    return next((what for beginning, what in NEEDS_GPU.items() if opcode.startswith(beginning)), "")
+
+
 def decode(site: Site) -> Step:
     """One step for anything but control flow. Raises Unsupported."""
-    opcode = ".".join((site.name, *site.words))
-    for beginning, what in NEEDS_GPU.items():
-        if opcode.startswith(beginning):
-            raise site.unsupported(f"this needs a GPU, {what} are not emulated")
+    what = needs_gpu(".".join((site.name, *site.words)))
+    if what:
+        raise site.unsupported(f"this needs a GPU, {what} are not emulated")
     decoder = _LATE.get(".".join((site.name, *site.words[:1]))) or DECODERS.get(site.name)
     if decoder is None:
         raise site.unsupported("the emulator does not have this instruction")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ptxgen.executing.emulator import bits, comparing, floats
+from ptxgen.executing.emulator.arithmetic import by_parts
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS, encode
 from ptxgen.executing.emulator.site import Getter, Site
-from ptxgen.executing.emulator.values import Array, is_float, is_packed, parts
+from ptxgen.executing.emulator.values import SIGNED, Array, is_float, is_packed, part_dtype, parts
 from ptxgen.ptx.tree import Immediate, Pair
 
 _LOGIC: dict[str, Callable[..., Any]] = {
@@ -113,6 +114,13 @@ def sign_extend(site: Site) -> Run:
     return site.simple(lambda a, b: bits.sign_extend(a, b, clamp=clamp), site.type, source, size)
 
 
+def carryless_multiply_add(site: Site) -> Run:
+    """clmad: half of a product without carries, exclusive-ored with the third source."""
+    high = site.has("hi")
+    sources = [site.bits(operand, "u64") for operand in site.operands[1:]]
+    return site.simple(lambda a, b, c: bits.carryless_multiply(a, b, high=high) ^ c, "u64", *sources)
+
+
 def find_nth(site: Site) -> Run:
     """fns.b32 d, mask, base, offset."""
     mask, base = (site.bits(operand, "u32") for operand in site.operands[1:3])
@@ -180,6 +188,8 @@ def set_predicate(site: Site) -> Run:
 
 def set_value(site: Site) -> Run:
     """set: all ones (integer results) or 1.0 (float results) where the comparison holds, 0 elsewhere."""
+    if len(site.types) == 1:
+        return _set_packed(site)
     result_type, source_type = site.types
     compare, sources = _comparison(site, source_type)
     combine = _combination(site)
@@ -204,6 +214,19 @@ def set_value(site: Site) -> Run:
         return words.view(np.uint32) if packed else words
 
     return site.simple(value, result_type, *sources)
+
+
+def _set_packed(site: Site) -> Run:
+    """set over packed integers: all ones or zeros in each number's place."""
+    operator = next(word for word in site.words if word in comparing.COMPARISONS)
+    compare, dtype = comparing.integer_comparison(operator), part_dtype(site.type)
+    typed = SIGNED[dtype.itemsize * 8] if site.type.startswith("s") else dtype
+    ones = np.invert(np.zeros(1, dtype))
+
+    def holds(a: Array, b: Array) -> Array:
+        return np.where(compare(a.view(typed), b.view(typed)), ones, dtype.type(0))
+
+    return site.simple(by_parts(holds, site.type), site.type, *[site.bits(o, site.type) for o in site.operands[1:]])
 
 
 def select(site: Site) -> Run:

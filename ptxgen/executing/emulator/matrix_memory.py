@@ -176,7 +176,7 @@ def _whole(site: Site, matrix: str, type_name: str, registers: int) -> tuple[Lay
     rows, columns = {"a": (rows, depth), "b": (depth, columns)}.get(matrix, (rows, columns))
     bits, elements, _ = per_register(type_name)
     if bits >= 8:
-        return fragments.whole(rows, columns, registers, elements), bits // 8, 1
+        return fragments.whole(matrix, rows, columns, registers, elements), bits // 8, 1
     if matrix == "b":
         return fragments.right(rows // elements, 1), 4, elements
     return fragments.left(rows, columns // elements, 1), 4, elements
@@ -258,10 +258,8 @@ def _held(site: Site, matrix: str, type_name: str, registers: int) -> Layout:
     """The layout of a fragment in registers, by elements."""
     rows, columns, depth = shape_of(site)
     rows, columns = {"a": (rows, depth), "b": (depth, columns)}.get(matrix, (rows, columns))
-    bits, elements, _ = per_register(type_name)
-    if bits >= 8:
-        return fragments.whole(rows, columns, registers, elements)
-    return fragments.right(rows, elements) if matrix == "b" else fragments.left(rows, columns, elements)
+    elements = per_register(type_name)[1]
+    return fragments.whole(matrix, rows, columns, registers, elements)
 
 
 def multiply_whole(site: Site) -> Step:

@@ -70,10 +70,13 @@ def decode(words: Array, name: str) -> F64Array:
     return table[words.astype(np.intp) & table.size - 1]
 
 
-def encode(value: F64Array, name: str, *, random: Array | None = None, relu: bool = False) -> Array:
-    """uint8 words of the nearest values (ties to even), or with `random` (16 bits a value) of stochastic rounding.
+def encode(
+    value: F64Array, name: str, *, random: Array | None = None, relu: bool = False, saturate: bool = True
+) -> Array:
+    """uint8 words of the nearest values (ties to even), or with `random` (16 bits each) of stochastic rounding.
 
-    Stochastic: away from zero where the discarded fraction, cut to 16 bits, and the random bits sum up to 1 or more.
+    Without `saturate`, infinity or NaN beyond the largest. Stochastic: away from zero where the discarded fraction,
+    cut to 16 bits, and the random bits sum up to 1 or more.
     """
     fmt = SMALL[name]
     nan = np.isnan(value)
@@ -86,7 +89,11 @@ def encode(value: F64Array, name: str, *, random: Array | None = None, relu: boo
     else:
         whole = np.floor(scaled)
         whole += np.floor((scaled - whole) * 65536.0) + (random & 0xFFFF) >= 65536.0
-    word = _word_of(np.ldexp(whole, quantum), fmt)
+    rounded = np.ldexp(whole, quantum)
+    word = _word_of(rounded, fmt)
+    if not saturate:
+        beyond = fmt.infinity if fmt.infinity is not None else fmt.nan
+        word = np.where(rounded > _value(fmt.largest, fmt), beyond, word)
     negative = np.signbit(value)
     sign = 0 if relu else 1 << fmt.bits - 1
     word = np.where(negative, 0 if relu else word | sign, word)
