@@ -80,6 +80,11 @@ def _check_variable(
     findings = context.findings
     function = context.function
     role = parameter_role(base.text, function, scope)
+    declared = context.table.types.get(found.type)
+    if declared is not None and declared.kind == "opaque" and chosen.name in _WHOLE_ACCESS:
+        findings.error(address.span, "state-space", f"{base.text} is .{found.type}: it has no bytes to access",
+                       "textures are read with tex, surfaces with suld")
+        return
     if space == "" and found.space not in _GENERIC_SPACES:
         findings.error(
             address.span, "state-space", f"{base.text} is in .{found.space}, which generic addresses do not reach",

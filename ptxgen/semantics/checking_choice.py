@@ -30,7 +30,9 @@ _REGISTERS_ONLY = frozenset(
      ("cvt", "scale-factor"), ("call", "fptr")}
 )
 #: Whose result may be `_`.
-_DISCARDED = frozenset({"atom", "setp", "mbarrier", "match"})
+_DISCARDED = frozenset({"atom", "setp", "mbarrier"})
+#: Whose sources cannot be a function: what they are computed from must be known, or is no plain number.
+_NO_FUNCTIONS = frozenset({"div", "rem", "bar", "barrier", "match", "vote", "isspacep", "mbarrier", "shfl", "redux"})
 #: Constants that stand in registers, by instruction and operand.
 _ALSO_REGISTERS = frozenset({("createpolicy", "fraction")})
 
@@ -103,16 +105,20 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
     if "reg" in shape and ("pred" in wanted.kinds or place in _ALSO_REGISTERS):
         return True
     if wanted.access == "read" and "pred" in wanted.kinds:
-        return bool({"imm", "not-pred"} & shape)
+        return "not-pred" in shape or ("imm" in shape and not _compares_bf16(expansion))
     if wanted.access == "read" and "reg" in wanted.kinds and ("imm" in shape or is_offset(operand)):
         return place not in _REGISTERS_ONLY and not _is_packed_video(expansion)
-    if wanted.access == "read" and "reg" in wanted.kinds and "function" in shape and wanted.type:
-        return True
+    if wanted.access == "read" and "reg" in wanted.kinds and "function" in shape:
+        return wanted.type == expansion.type and expansion.name not in _NO_FUNCTIONS
     if wanted.access == "write" and "sink" in shape:
-        return expansion.name in _DISCARDED
+        return expansion.name in _DISCARDED or expansion.opcode.startswith("match.all")
     if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
         return operand.text.partition(".")[0] in NARROW_SPECIALS
     return False
+
+
+def _compares_bf16(expansion: Expansion) -> bool:
+    return expansion.name in ("set", "setp") and expansion.type.startswith("bf16")
 
 
 def _is_packed_video(expansion: Expansion) -> bool:

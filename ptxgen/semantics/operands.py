@@ -68,7 +68,8 @@ def meaning(name: str, lookup: Lookup) -> Symbol | None:
         base, _, component = name.rpartition(".")
         whole = lookup(base)
         if whole is not None and whole.role == "register" and component in COMPONENTS:
-            if whole.vector > max(1, COMPONENTS.index(component) % 4):
+            # assemblers give every vector four components, whatever its width
+            if whole.vector > 1:
                 return Symbol("register", whole.type, "reg", 1, whole.size, whole.alignment)
         elif whole is not None and whole.role == "register" and is_selector(component):
             return whole
@@ -91,7 +92,9 @@ def kinds_of(operand: Operand, lookup: Lookup, table: Table) -> frozenset[Kind]:
     if isinstance(operand, Address):
         return frozenset({"address"} if operand.brackets else {"symbol"})
     if isinstance(operand, Pair):
-        return frozenset({"pair"})
+        # a result beside one that is discarded is as good as the result alone
+        alone = operand.second == Name("_") and operand.first != Name("_")
+        return frozenset({"pair"}) | (kinds_of(operand.first, lookup, table) if alone else frozenset())
     if isinstance(operand, Arguments):
         return frozenset({"arguments"})
     if len(operand.elements) == 1:
@@ -125,12 +128,15 @@ def refusals(written: Operand, wanted: Wanted, lookup: Lookup, table: Table) -> 
         yield from _name_refusals(written.operand, wanted, lookup, table)
     elif isinstance(written, Vector):
         yield from _vector_refusals(written, wanted, lookup, table)
-    elif isinstance(written, Pair) and wanted.parts:
+    elif isinstance(written, Pair):
         if written.first == written.second == Name("_"):
             yield Refusal("operand-kind", "both results are _: nothing would be written", span=written.span)
-        for part, want in zip((written.first, written.second), wanted.parts, strict=True):
+        for part, want in zip((written.first, written.second), wanted.parts or (wanted, wanted), strict=True):
             if part != Name("_"):
                 yield from refusals(part, want, lookup, table)
+            elif wanted.parts and "sink" not in want.kinds:
+                yield Refusal("operand-kind", f"the result {want.name} cannot be discarded",
+                              "name a register for it", span=written.span)
 
 
 def is_offset(operand: Operand) -> TypeGuard[Address]:
@@ -179,6 +185,9 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
         return
     span = constant.span
     value = constant.value
+    if constant.kind != "int" and known.kind != "float" and "imm" in wanted.kinds and "reg" not in wanted.kinds:
+        yield Refusal("immediate-type", f"{constant.text} stands where an integer is wanted", span=span)
+        return
     if constant.kind != "int":
         fitting = ("f32", "f64", "b32") if constant.kind == "f32" else ("f32", "f64", "b64")
         if wanted.type not in fitting:
@@ -191,7 +200,7 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
                 "immediate-range", f"{constant.text} is not above {wanted.low} and up to {wanted.high}", span=span
             )
         return
-    if known.kind in ("float", "packed") and wanted.type not in ("u16x2", "s16x2", "u8x4", "s8x4"):
+    if known.kind in ("float", "packed"):
         yield Refusal(
             "immediate-type", f"the integer constant {constant.text} cannot stand for .{wanted.type}",
             f"write {constant.value}.0" if wanted.type in ("f32", "f64") else "move the bits into a register first",
@@ -293,7 +302,7 @@ def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refu
             span=name.span,
         )
     narrow = known.bits == 16 and name.text.partition(".")[0] in NARROW_SPECIALS
-    if known.bits != wide.bits and not narrow:
+    if known.bits != wide.bits and not narrow and not (wanted.wider and wide.bits > known.bits):
         yield Refusal(
             "operand-type", f"{name.text} is .{special.type}, but .{wanted.type} is wanted here",
             f"read it with mov.{special.type}, then convert with cvt", span=name.span,
