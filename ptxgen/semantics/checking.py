@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ptxgen.isa import Expansion, Table
 from ptxgen.ptx.diagnostics import Diagnostic
 from ptxgen.ptx.tree import Block, Directive, Function, Instruction, Label, Module, Statement, Variable
+from ptxgen.semantics.checking_arguments import Passing, check_passing
 from ptxgen.semantics.checking_availability import Ground
 from ptxgen.semantics.checking_calls import Callees, check_call, check_function_addresses
 from ptxgen.semantics.checking_directives import check_directives
@@ -34,7 +35,7 @@ from ptxgen.semantics.checking_signatures import (
 )
 from ptxgen.semantics.checking_sizes import check_sizes
 from ptxgen.semantics.checking_steps import step_of
-from ptxgen.semantics.checking_variables import check_variable
+from ptxgen.semantics.checking_variables import check_name, check_variable
 
 
 def check_module(module: Module, table: Table, arch: str | None = None) -> list[Diagnostic]:
@@ -114,6 +115,7 @@ class _Walk:
             ground.table, ground.findings, target, ground.version, function, options=ground.options
         )
         self.flow = flow
+        self.passing = Passing()
         self.scopes = 1
 
     def statements(self, statements: Sequence[Statement], scope: Scope) -> None:
@@ -125,6 +127,7 @@ class _Walk:
         if isinstance(statement, Instruction):
             self._instruction(statement, scope)
         elif isinstance(statement, Label):
+            check_name(statement.name, statement.span, self.ground, in_module=False)
             label = scope.label(statement.name)
             if label is not None:
                 self.flow.labels.setdefault(label, len(self.flow.steps))
@@ -155,4 +158,5 @@ class _Walk:
         else:
             names = names_in(instruction.operands)
             check_function_addresses(instruction, names, scope, self.whole.callees, self.ground)
+        check_passing(instruction, scope, self.passing, self.ground)
         self.flow.steps.append(step_of(instruction, chosen, scope))

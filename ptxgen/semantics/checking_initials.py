@@ -11,9 +11,10 @@ from ptxgen.semantics.checking_scopes import Scope
 from ptxgen.semantics.operands import fits_bits
 
 #: Types that no initial value can be given for.
-_WITHOUT = ("f16", "f16x2", "b128", "texref", "samplerref", "surfref", "pred")
-#: Types that can hold an address: the whole of it, or 32 bits.
+_WITHOUT = ("f16", "f16x2", "pred")
+#: Types that can hold an address, the whole of it or 32 bits; and those for one byte of it.
 _ADDRESSES = ("u64", "u32")
+_ADDRESS_BYTES = ("u8", *_ADDRESSES)
 _WRAPPED = re.compile(r"(generic|[0-9][0-9A-Za-z]*)\((.*)\)")
 _BYTES = tuple(0xFF << shift for shift in range(0, 64, 8))
 
@@ -48,6 +49,10 @@ def _check_constant(value: Immediate, variable: Variable, ground: Ground) -> Non
     known = ground.table.types.get(variable.type)
     if known is None:
         return
+    if known.kind == "opaque":
+        findings.error(value.span, "bad-initialiser", f"a .{variable.type} is given by its fields",
+                       "write { width = 4 } and the like")
+        return
     is_float = known.kind == "float"
     if is_float != (value.kind != "int") and not (known.kind == "bits" and value.kind != "int"):
         kind = "a float" if is_float else "an integer"
@@ -64,7 +69,7 @@ def _check_symbol(value: Operand, variable: Variable, scope: Scope, ground: Grou
     if not isinstance(base, Name):
         return
     wrapped = _WRAPPED.fullmatch(base.text)
-    operator, name = (wrapped[1], wrapped[2]) if wrapped else ("", base.text)
+    operator, name = (wrapped[1], wrapped[2].partition("+")[0]) if wrapped else ("", base.text)
     found = scope.lookup(name)
     if found is None:
         findings.error(base.span, "undeclared-name", f"{name} is not declared before this")
@@ -75,11 +80,11 @@ def _check_symbol(value: Operand, variable: Variable, scope: Scope, ground: Grou
         if int(operator.removesuffix("U"), 0) not in _BYTES:
             findings.error(base.span, "bad-initialiser", f"{operator} masks no byte of an address",
                            "write 0xFF, 0xFF00 and so on")
-        if variable.type != "u8":
+        if variable.type not in _ADDRESS_BYTES:
             findings.error(base.span, "bad-initialiser", f"one byte of an address is .u8, not .{variable.type}")
         if isinstance(value, Address):
             findings.error(base.span, "bad-initialiser", "nothing can be added to a byte of an address")
-    elif variable.type not in _ADDRESSES or (found.role == "function" and variable.type != "u64"):
+    elif variable.type not in _ADDRESSES:
         findings.error(base.span, "bad-initialiser", f"the address of {name} is .u64, not .{variable.type}")
     if operator == "generic":
         require("generic(name)", base.span, ground)

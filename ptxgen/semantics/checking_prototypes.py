@@ -25,7 +25,8 @@ def check_labelled(directive: Directive, scope: Scope, ground: Ground) -> None:
     role = "label" if directive.name == "branchtargets" else "function"
     for name in directive.text.partition(" ")[2].rstrip(";").split(","):
         found = scope.lookup(name.strip())
-        if found is None or found.role != role:
+        itself = name.strip() == directive.label and role == "label"
+        if (found is None or found.role != role) and not itself:
             ground.findings.error(
                 directive.span, "undeclared-name", f"{name.strip()} is not a {role} that is known here"
             )

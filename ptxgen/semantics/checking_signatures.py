@@ -9,7 +9,7 @@ from ptxgen.isa import Table
 from ptxgen.ptx.tree import Directive, Function, Span, Variable
 from ptxgen.semantics.checking_availability import Ground, require
 from ptxgen.semantics.checking_scopes import SYSTEM_FUNCTIONS, Findings, Scope, symbol_of
-from ptxgen.semantics.checking_variables import OPAQUE, Where, check_variable
+from ptxgen.semantics.checking_variables import OPAQUE, Where, check_name, check_variable
 from ptxgen.semantics.operands import Symbol
 
 _POINTED = ("", ".global", ".shared", ".const", ".local")
@@ -18,6 +18,7 @@ _POINTED = ("", ".global", ".shared", ".const", ".local")
 def check_signature(function: Function, scope: Scope, ground: Ground) -> None:
     """Linkage, parameters and results of one function, declared or defined."""
     findings, linkage = ground.findings, function.linkage
+    check_name(function.name, function.span, ground, in_module=True)
     if len(linkage) > 1:
         findings.error(function.span, "linkage", f"one linkage, not {' and '.join(f'.{word}' for word in linkage)}")
     elif "common" in linkage:
@@ -38,7 +39,7 @@ def check_parameters(
         variable = original if place is None else replace(original, span=place)
         check_variable(variable, scope, ground, where, parameter=True)
         _check_parameter(variable, original in function.params[-1:], where, ground)
-        if named and variable.name == "_":
+        if named and variable.name == "_" and where != "entry":
             ground.findings.error(variable.span, "parameter-name", "a parameter needs a name",
                                   "_ stands for none in a .callprototype only")
     if len(function.returns) > 1 and any(variable.space == "param" for variable in function.returns):

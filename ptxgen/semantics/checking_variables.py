@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ptxgen.ptx.tree import Variable
+from ptxgen.ptx.tree import Span, Variable
 from ptxgen.semantics.checking_attributes import check_attributes
 from ptxgen.semantics.checking_availability import Ground, require, require_since
 from ptxgen.semantics.checking_initials import check_initialiser
@@ -24,6 +24,7 @@ def check_variable(
 ) -> None:
     """What is wrong with a declaration by itself. `where`: in the module, in a kernel or in a function."""
     findings, span = ground.findings, variable.span
+    check_name(variable.name, span, ground, in_module=where == "module" and not parameter)
     if not check_type(variable, ground):
         return
     if variable.space == "reg":
@@ -51,6 +52,15 @@ def check_variable(
         check_initialiser(variable, scope, ground)
 
 
+def check_name(name: str, span: Span, ground: Ground, *, in_module: bool) -> None:
+    """A name that the machine has for itself; inside a function most of them may be taken all the same."""
+    if name == "WARP_SZ":
+        ground.findings.error(span, "reserved-name", "WARP_SZ is a constant, not a name")
+    elif name in ground.table.special_registers:
+        report = ground.findings.error if in_module else ground.findings.warn
+        report(span, "reserved-name", f"{name} is a special register", "take another name")
+
+
 def check_type(variable: Variable, ground: Ground) -> bool:
     """Whether the type exists; what stands against declaring it, and vectors of it, is reported."""
     findings, span = ground.findings, variable.span
@@ -66,7 +76,7 @@ def check_type(variable: Variable, ground: Ground) -> bool:
     else:
         needed = known.availability
         require_since(f".{variable.type}", str(needed.ptx), needed.sm, span, ground)
-    if variable.type == "samplerref" and "texmode_independent" not in ground.options:
+    if variable.type == "samplerref" and not variable.dimensions and "texmode_independent" not in ground.options:
         findings.error(span, "texture-mode", "samplers of their own exist in the independent texture mode only",
                        "write .target …, texmode_independent")
     if variable.vector == 1:
@@ -120,8 +130,6 @@ def _check_linkage(variable: Variable, ground: Ground, where: Where) -> None:
         if variable.space != "global":
             findings.error(span, "linkage", f"a .{variable.space} variable cannot be .common",
                            "only .global variables can")
-        if variable.initialiser is not None:
-            findings.error(span, "bad-initialiser", "a .common variable begins as zero and takes no value")
     if "weak" in linkage:
         require(".weak", span, ground)
     if where != "module" and linkage:
