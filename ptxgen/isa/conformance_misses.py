@@ -45,8 +45,8 @@ def operand_misses(expansion: Expansion, plain: Statement, table: Table, whole: 
         number = index + 1
         name = operand.name
         for wrong, tried, written in _replacements(expansion, operand, plain.operands[index], number, table):
-            # an assembler's grammar knows results and lists of arguments, and these nowhere else
-            if whole or (written.kind != "arguments" and (index == 0 or written.kind not in ("sink", "pair"))):
+            # an assembler's grammar knows these in few places only, and some versions crash over them
+            if whole or written.kind not in ("arguments", "sink", "pair", "function"):
                 yield wrong, f"{name}: {tried}", plain.with_operand(index, written)
     if plain.operands:
         yield "operand-count", "one less", Statement(plain.opcode, plain.operands[:-1])

@@ -16,7 +16,7 @@ from ptxgen.isa.conformance_choices import tried_choices
 from ptxgen.isa.conformance_expecting import expected
 from ptxgen.isa.conformance_misses import modifier_misses, operand_misses
 from ptxgen.isa.model import Availability, Expansion, Operand, Target, Version
-from ptxgen.isa.probing import Statement, probes, usual_kinds, write
+from ptxgen.isa.probing import WIDE, Statement, probes, usual_kinds, write
 from ptxgen.isa.profiles import unavailable
 from ptxgen.isa.rows import Row
 from ptxgen.isa.table import Table
@@ -115,6 +115,8 @@ class _Asking:
 
     def unless_taken(self, kind: str, tried: str, statement: Statement) -> Iterator[Question]:
         """A near miss, unless the table has a place for it; a register type that may stand there is no miss."""
+        if self.version < WIDE and any(operand.type == "b128" for operand in statement.operands):
+            return
         if not expected(self.table, statement, self.arch, self.version):
             yield Question("near", kind, tried, self.opcode, statement.text, self.arch, self.version, False)
         elif kind in ("register-type", "element-type"):

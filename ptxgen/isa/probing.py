@@ -23,6 +23,8 @@ REGISTERS: Mapping[str, str] = {
     "u8": "%ub", "u16": "%us", "u32": "%ur", "u64": "%ud", "s8": "%ib", "s16": "%is", "s32": "%ir", "s64": "%id",
     "f16": "%h", "f16x2": "%hh", "f32": "%f", "f64": "%fd",
 }  # fmt: skip
+#: Registers of 128 bits can be declared from this version on.
+WIDE = Version(8, 3)
 _MANY = {"b32": 256, "f32": 256}
 _HEAD = """\
 .address_size 64
@@ -125,7 +127,7 @@ def module(statements: Sequence[str], arch: str, version: Version) -> tuple[str,
     head += [
         f".reg .{name} {prefix}<{_MANY.get(name, 32)}>;"
         for name, prefix in REGISTERS.items()
-        if name != "b128" or any(prefix in statement for statement in statements)
+        if name != "b128" or (version >= WIDE and any(prefix in statement for statement in statements))
     ]
     return "\n".join([*head, *statements, "$L_end:", "ret;", "}", ""]), len(head) + 1
 
