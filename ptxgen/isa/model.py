@@ -87,6 +87,7 @@ class Operand:
     high: int | None = None
     parts: tuple[Operand, ...] = ()
     values: tuple[int, ...] = ()
+    selector: str = ""           # which parts of a register may be named: a key of `isa.selectors.SELECTORS`
     step: int = 1
 
 

@@ -14,6 +14,7 @@ from typing import cast, get_args
 
 from ptxgen.isa.conditions import Condition, parse_condition
 from ptxgen.isa.model import Access, Kind, Operand, Type
+from ptxgen.isa.selectors import SELECTORS
 from ptxgen.isa.syntax import OperandPattern
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
@@ -53,6 +54,7 @@ class Note:
     high: int | None = None
     values: tuple[int, ...] = ()
     step: int = 1                                    # constants are multiples of it
+    selector: str = ""                               # parts of registers that may be named
     space: str = ""
     space_slot: str = ""
     when: Condition | None = None
@@ -92,6 +94,8 @@ def _parse_note(text: str) -> Note:
             note = replace(note, space_slot=space[1:]) if space[:1] == "." else replace(note, space=space)
         elif word == "by":
             note = replace(note, step=int(next(words, "")))
+        elif word in SELECTORS:
+            note = replace(note, selector=word)
         elif word in ACCESSES:
             note = replace(note, access=word)
         elif match := _RANGE.fullmatch(word):
@@ -133,13 +137,16 @@ class OperandResolver:
         operand = self._plain(pattern.name, pattern, notes, slots, first)
         if pattern.shape == "pair":
             second = self._plain(pattern.parts[0], OperandPattern(pattern.parts[0]), notes, slots, first)
-            parts = tuple(replace(p, kinds=p.kinds | {"sink"}) if p.type == "pred" else p for p in (operand, second))
+            parts: tuple[Operand, ...] = (operand, second)
+            if all(part.type == "pred" for part in parts):
+                parts = tuple(replace(part, kinds=part.kinds | {"sink"}) for part in parts)
             return replace(
                 operand, name=f"{operand.name}|{second.name}", kinds=frozenset({"pair"}), parts=parts
             )
         if pattern.shape == "address":
-            parts = tuple(self._plain(n, OperandPattern(n), notes, slots, False) for n in pattern.parts)
-            return replace(operand, parts=parts)
+            return replace(
+                operand, parts=tuple(self._plain(n, OperandPattern(n), notes, slots, False) for n in pattern.parts)
+            )
         return operand
 
     def _plain(
@@ -158,8 +165,8 @@ class OperandResolver:
         access = cast(Access, note.access or ("write" if name == "d" or (first and name in "pq") else "read"))
         kinds = note.kinds
         type_name = self._type(name, note, slots, kinds, pattern)
-        if not kinds:
-            kinds = self._usual_kinds(pattern, access, type_name)
+        if not kinds - {"sink"}:
+            kinds |= self._usual_kinds(pattern, access, type_name)
         vector = note.vector
         if note.vector_slot in slots:
             number = re.search(rf"{note.vector_letter}(\d+)", slots[note.vector_slot])
@@ -181,6 +188,7 @@ class OperandResolver:
             note.low,
             note.high,
             values=note.values,
+            selector=note.selector,
             step=note.step,
         )
 

@@ -30,7 +30,7 @@ _REGISTERS_ONLY = frozenset(
      ("cvt", "scale-factor"), ("call", "fptr")}
 )
 #: Whose result may be `_`.
-_DISCARDED = frozenset({"atom", "setp", "mbarrier"})
+_DISCARDED = frozenset({"atom", "setp", "mbarrier", "lop3"})
 #: Whose sources cannot be a function: what they are computed from must be known, or is no plain number.
 _NO_FUNCTIONS = frozenset({"div", "rem", "bar", "barrier", "match", "vote", "isspacep", "mbarrier", "shfl", "redux"})
 #: Constants that stand in registers, by instruction and operand.

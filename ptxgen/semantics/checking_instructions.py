@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ptxgen.isa import Expansion, Mismatch, Table, Version
+from ptxgen.isa.selectors import SELECTORS, is_selector
 from ptxgen.ptx.tree import (
     Address,
     Function,
@@ -22,14 +23,12 @@ from ptxgen.semantics.checking_addresses import check_address
 from ptxgen.semantics.checking_choice import choose
 from ptxgen.semantics.checking_immediates import check_immediates, unenforced
 from ptxgen.semantics.checking_scopes import Findings, Scope
-from ptxgen.semantics.operands import SELECTORS, is_special, meaning
+from ptxgen.semantics.operands import is_special, meaning
 
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
-#: Whose first result may be `_`.
-_DISCARDING = frozenset({"setp", "elect", "match"})
-#: Whose operands may be a byte or half of a register: `%r1.b0`.
-_SELECTING = frozenset({"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad"})
+_SELECTOR_EXAMPLES = {"part": ".b0 or .h1", "mask2": ".h0 or .h10", "mask4": ".b0 or .b3210", "pick2": ".h32",
+                      "pick4": ".b7654"}
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,6 @@ def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, con
         if isinstance(operand, Vector) and "vector" not in wanted.kinds and chosen.name not in _SINGLE_VECTORS:
             findings.error(operand.span, "operand-kind", f"{chosen.opcode} takes no vector here",
                            "leave the braces out")
-        if isinstance(operand, Pair) and operand.first == Name("_") and chosen.name not in _DISCARDING:
-            findings.error(operand.span, "operand-kind", f"the first result of {chosen.opcode} cannot be discarded",
-                           "name a register for it")
         if chosen.name == "cvta" and isinstance(operand, Name) and wanted.access == "read":
             found = scope.lookup(operand.text)
             space = chosen.slots.get("space", "").partition("::")[0]
@@ -132,16 +128,19 @@ def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, con
 
 
 def _check_selectors(instruction: Instruction, chosen: Expansion, scope: Scope, context: Context) -> None:
-    """Bytes and halves of registers: sources of scalar video instructions, and results that are merged into `c`."""
+    """Bytes and halves of registers, where video instructions take them."""
     for operand, wanted in zip(instruction.operands, chosen.operands, strict=True):
         for name in names_in([operand]):
             base, _, part = name.text.rpartition(".")
-            if part not in SELECTORS or scope.lookup(name.text) is not None or not base:
+            if not base or not is_selector(part) or scope.lookup(name.text) is not None:
                 continue
-            merged = wanted.name == "d" and len(chosen.operands) > 3 and "op2" not in chosen.slots
-            if chosen.name not in _SELECTING or not (wanted.name in ("a", "b") or (merged and chosen.name != "vmad")):
+            if not wanted.selector:
                 context.findings.error(name.span, "operand-kind", f"{chosen.opcode} takes no part of a register here",
                                        f"shift and mask {base} first")
+            elif SELECTORS[wanted.selector].fullmatch(part) is None:
+                like = _SELECTOR_EXAMPLES[wanted.selector]
+                context.findings.error(name.span, "operand-kind", f"{chosen.opcode} cannot select .{part} here",
+                                       f"as {wanted.name} it takes one like {like}")
 
 
 def _check_availability(instruction: Instruction, chosen: Expansion, context: Context) -> None:

@@ -93,8 +93,9 @@ def kinds_of(operand: Operand, lookup: Lookup, table: Table) -> frozenset[Kind]:
         return frozenset({"address"} if operand.brackets else {"symbol"})
     if isinstance(operand, Pair):
         # a result beside one that is discarded is as good as the result alone
+        pair: frozenset[Kind] = frozenset({"pair"})
         alone = operand.second == Name("_") and operand.first != Name("_")
-        return frozenset({"pair"}) | (kinds_of(operand.first, lookup, table) if alone else frozenset())
+        return pair | kinds_of(operand.first, lookup, table) if alone else pair
     if isinstance(operand, Arguments):
         return frozenset({"arguments"})
     if len(operand.elements) == 1:
