@@ -106,22 +106,16 @@ def _blocks(flow: Flow) -> tuple[list[_Block], list[int]]:
 
 def _solve(blocks: list[_Block], entered_with: int, everything: int) -> set[int]:
     """Fill in `may_in` and `must_in`; the numbers of the blocks that can be reached."""
-    reachable = {0}
-    pending = [0]
-    while pending:
-        for successor in blocks[pending.pop()].successors:
-            if successor not in reachable:
-                reachable.add(successor)
-                pending.append(successor)
+    order = _forwards(blocks)
+    reachable = set(order)
     for block in blocks[1:]:
         block.must_in = everything
     blocks[0].may_in = blocks[0].must_in = entered_with
     changed = True
     while changed:
         changed = False
-        for i, block in enumerate(blocks):
-            if i not in reachable:
-                continue
+        for i in order:
+            block = blocks[i]
             may = must = entered_with if i == 0 else None
             for p in block.predecessors:
                 if p not in reachable:
@@ -134,6 +128,25 @@ def _solve(blocks: list[_Block], entered_with: int, everything: int) -> set[int]
                 block.may_in, block.must_in = may, must
                 changed = True
     return reachable
+
+
+def _forwards(blocks: list[_Block]) -> list[int]:
+    """The blocks that can be reached, each before those behind it where no loop forbids that: whatever order they
+    are written in, few rounds over them are enough."""
+    finished: list[int] = []
+    seen = {0}
+    pending = [(0, iter(blocks[0].successors))]
+    while pending:
+        number, successors = pending[-1]
+        following = next((s for s in successors if s not in seen), None)
+        if following is None:
+            finished.append(number)
+            pending.pop()
+        else:
+            seen.add(following)
+            pending.append((following, iter(blocks[following].successors)))
+    finished.reverse()
+    return finished
 
 
 def _report(
