@@ -74,7 +74,8 @@ def parse_tolerant(text: str) -> tuple[Module, tuple[Diagnostic, ...]]:
     if lost:
         module = replace(module, lost=_placed(module, lost))
     if early is not None:
-        faults.append(early)
+        # Where the character cannot stand either, once is enough.
+        faults = [early, *(f for f in faults if f.span[:2] != early.span[:2])]
     faults.sort(key=lambda d: (d.span.line, d.span.column))
     return cast(Module, module), tuple(faults)
 
