@@ -20,6 +20,8 @@ _GENERIC_SPACES = ("global", "shared", "local")
 #: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
 _POINTER_BYTES = 8
 _STORES = ("st", "red", "atom")
+#: Instructions that assemblers let a 32-bit register address the whole memory in.
+_WIDENING = frozenset({"cp", "createpolicy", "fence", "ldmatrix", "stmatrix", "tensormap", "wmma"})
 #: Instructions that touch as many bytes as their type and vector say.
 _WHOLE_ACCESS = ("ld", "ldu", "st", "atom", "red")
 
@@ -32,7 +34,7 @@ def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Sc
         return
     space = (wanted.space or "").partition("::")[0]
     if address.base is None:
-        if space != "local":
+        if space != "local" and chosen.name != "fence":
             context.findings.error(
                 address.span, "address-base", "a constant address is possible in local memory only",
                 "put the address into a register",
@@ -64,13 +66,19 @@ def _check_register(
         )
     elif space == "fabric" and known.bits != 32:
         context.findings.error(base.span, "address-width", f"{base.text} is {known.bits} bits wide; an endpoint has 32")
-    elif known.bits < 64 and space not in _NARROW_SPACES:
+    elif known.bits < 64 and not _is_window(space, chosen):
         told = f"{base.text} is {known.bits} bits wide; an address in {space or 'generic'} memory has 64"
         hint = "compute addresses in .b64 registers: mad.wide.u32, or cvt.u64.u32"
-        if known.bits == 32 and chosen.name != "cp":
+        if known.bits == 32 and chosen.name not in _WIDENING:
             context.findings.error(base.span, "address-width", told, hint)
         else:
             context.findings.warn(base.span, "address-width", told, hint)
+
+
+def _is_window(space: str, chosen: Expansion) -> bool:
+    """Whether addresses there fit in 32 bits. A barrier's space must be said, or its address is a generic one."""
+    said = any(value.partition("::")[0] == space for value in chosen.slots.values())
+    return space in _NARROW_SPACES and (said or chosen.name != "mbarrier")
 
 
 def _check_variable(
@@ -81,7 +89,9 @@ def _check_variable(
     function = context.function
     role = parameter_role(base.text, function, scope)
     declared = context.table.types.get(found.type)
-    if declared is not None and declared.kind == "opaque" and chosen.name in _WHOLE_ACCESS:
+    if chosen.name == "fence":
+        return
+    if declared is not None and declared.kind == "opaque" and chosen.name != "tensormap":
         findings.error(address.span, "state-space", f"{base.text} is .{found.type}: it has no bytes to access",
                        "textures are read with tex, surfaces with suld")
         return
