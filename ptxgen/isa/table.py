@@ -30,6 +30,9 @@ from ptxgen.isa.registers import accepts
 from ptxgen.isa.rows import Row
 from ptxgen.isa.surroundings import Space
 
+#: No form is as long; of what is longer only the beginning is explained: looking for what was meant takes time.
+_MOST_WORDS, _MOST_EXPLAINED = 30, 400
+
 
 @dataclass
 class Table:
@@ -184,7 +187,8 @@ class Table:
         """
         found = self.candidates(opcode)
         if not found:
-            return mending.explain_opcode(self.data.rows, opcode, self.nearest(opcode))
+            shown = ".".join(opcode[:_MOST_EXPLAINED].split(".")[:_MOST_WORDS])
+            return mending.explain_opcode(self.data.rows, shown, self.nearest(shown))
         if operand_shapes is None:
             return found[0]
         for expansion in found:
