@@ -65,7 +65,8 @@ def _check_register(
             base.span, "address-type", f"{base.text} is .{found.type}: an address is an integer",
         )
     elif space == "fabric" and known.bits != 32:
-        context.findings.error(base.span, "address-width", f"{base.text} is {known.bits} bits wide; an endpoint has 32")
+        told = f"{base.text} is {known.bits} bits wide; an endpoint has 32"
+        context.findings.error(base.span, "address-width", told)
     elif known.bits < 64 and not _is_window(space, chosen):
         told = f"{base.text} is {known.bits} bits wide; an address in {space or 'generic'} memory has 64"
         hint = "compute addresses in .b64 registers: mad.wide.u32, or cvt.u64.u32"
