@@ -239,6 +239,40 @@ def test_copies_arrive_at_an_mbarrier() -> None:
     assert np.array_equal(result(body), EXPECTED.reshape(-1, 4)[::-1].reshape(-1))
 
 
+def test_a_predicate_says_that_the_source_is_ignored() -> None:
+    body = """setp.lt.u32 %p5, %r1, 10;
+    cp.async.cg.shared.global [%r7], [%rd4], 16, %p5; cp.async.wait_all;""" + GIVE_BACK
+    want = EXPECTED.copy()
+    want[:40] = 0
+    assert np.array_equal(result(body), want)
+
+
+def test_bytes_outside_may_be_ignored() -> None:
+    body = INIT.replace("COUNT", "1") + """
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [%r8], 32;
+    add.u64 %rd11, %rd1, -16;
+    mov.u32 %r9, 15; mov.u32 %r10, 4;
+    @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob TO, 32, LEFT, %r10, [%r8];
+    """.replace("TO", "[%r6], [%rd11]") + WAIT + "ld.shared.v2.b32 {%r20, %r21}, [%r6+16]; st.global.v2.b32 [%rd5], {%r20, %r21};"
+    inside = body.replace("add.u64 %rd11, %rd1, -16;", "mov.u64 %rd11, %rd1;").replace("LEFT", "%r9")
+    assert result(inside)[:2].tolist() == EXPECTED[4:6].tolist()
+    assert kinds(run(body.replace("LEFT", "%r9"))) == ["out-of-bounds"]
+
+
+def test_layouts_and_reports_of_an_mbarrier() -> None:
+    body = """setp.eq.u32 %p1, %r1, 0;
+    @%p1 mbarrier.init.layout::v1.shared.b64 [%r8], 64;
+    bar.sync 0;
+    mbarrier.check_layout.layout::v1.shared.b64 %p2, [%r8]; selp.u32 %r20, 1, 0, %p2;
+    mbarrier.check_layout.layout::v0.shared.b64 %p2, [%r8]; selp.u32 %r21, 1, 0, %p2;
+    mbarrier.arrive.shared.b64 %rd10, [%r8];
+    bar.sync 0;
+    mbarrier.test_wait.phase_type::primary.shared.b64 %p3|%p4, [%r8], %rd10;
+    selp.u32 %r22, 1, 0, %p3; selp.u32 %r23, 1, 0, %p4;
+    st.global.v4.b32 [%rd5], {%r20, %r21, %r22, %r23};"""
+    assert (result(body).reshape(-1, 4) == [1, 0, 1, 0]).all()
+
+
 # ---------------------------------------------------------------- clusters
 
 CLUSTER = ".reqnctapercluster 2, 1, 1"
@@ -346,6 +380,15 @@ def test_a_multicast_copy_reaches_all_blocks_named() -> None:
     found = result(body, blocks=2, cluster=CLUSTER).reshape(2, 256)
     assert np.array_equal(found[0], EXPECTED)
     assert np.array_equal(found[1], EXPECTED)
+
+
+def test_an_arrival_at_several_blocks_at_once() -> None:
+    body = INIT.replace("COUNT", "2") + """
+    barrier.cluster.arrive; barrier.cluster.wait;
+    mov.b32 %r9, 3;
+    @%p1 mbarrier.arrive.release.cluster.shared::cluster.multicast::cluster::32b.b64 _, [%r8], %r9;
+    """ + WAIT + "mov.u32 %r20, 7; st.global.b32 [%rd5], %r20;"
+    assert (result(body, blocks=2, cluster=CLUSTER).reshape(-1, 4)[:, 0] == 7).all()
 
 
 @pytest.mark.parametrize(("op", "start", "want"), [("add", 5, 5 + 64), ("max", 5, 63), ("inc", 100, 0)])

@@ -150,6 +150,63 @@ def test_all_halves_become_the_nearest_fp8(name: str) -> None:
     assert (found >> 8 == nearest(Fraction(1), name)).all()
 
 
+def truncated(name: str, exact_value: Fraction) -> int:
+    """The word of the largest number that is no larger."""
+    return bisect.bisect(numbers(name), exact_value) - 1
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "e3m2", "e2m3"])
+def test_truncation_and_positive_zeros(name: str) -> None:
+    sizes = [float(size) for size in numbers(name)]
+    values = [*sizes, *((a + b) / 2 for a, b in itertools.pairwise(sizes)), sizes[-1] * 3, 0.0, sizes[1] / 4]
+    rows = [[int(np.float32(-v).view(np.uint32)), int(np.float32(v).view(np.uint32))] for v in values]
+    sign = 1 << sum(SHAPES[name][:2])
+    words = [truncated(name, Fraction(v)) for v in values]
+    found = evaluate(f"cvt.rz.satfinite.{name}x2.f32", "b16", ["f32", "f32"], rows)
+    assert found == [(w | sign) << 8 | w for w in words]
+    found = evaluate(f"cvt.rz.satfinite.pzo.{name}x2.f32", "b16", ["f32", "f32"], rows)
+    assert found == [(w | sign if w else 0) << 8 | w for w in words]
+
+
+def test_a_scale_divides_on_the_way_down_and_multiplies_on_the_way_up() -> None:
+    body = """.reg .b8 %scale; .reg .b16 %w; cvt.u8.u32 %scale, %s2;
+    cvt.rn.satfinite.scaled::n1::ue8m0.e4m3x2.f32 %w, %s0, %s1, %scale; cvt.u32.u16 %d, %w;"""
+    rows = [[0x41000000, 0xC0800000, 129], [0x3F800000, 1, 126], [0x43E00000, 0x44600000, 128]]
+    assert evaluate("", "b32", ["f32", "f32", "b32"], rows, body=body) == [0x40B8, 0x4000, 0x767E]
+    body = """.reg .b16 %a, %w; cvt.u16.u32 %a, %s0; cvt.u16.u32 %w, %s1;
+    cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %d, %a, %w;"""
+    assert evaluate("", "b32", ["b32", "b32"], [[0x38B8, 128 << 8 | 126]], body=body) == [0x4000BF00]
+
+
+def test_scales_with_three_bits_of_mantissa() -> None:
+    """ue5m3: numbers without a sign from 2**-17 to 114688."""
+    words = [0, 1, 8, 0x78, 0x79, 0xFE, 0xFF]
+    halves = evaluate("cvt.rn.f16x2.ue5m3x2", "b32", ["b16"], [[w] for w in words])
+    real = np.array([h & 0xFFFF for h in halves], np.uint16).view(np.float16).astype(np.float64)
+    assert real[:5].tolist() == [0.0, 2.0**-17, 2.0**-14, 1.0, 1.125]
+    assert np.isinf(real[5])
+    assert np.isnan(real[6])
+    singles = [0.0, 2.0**-17, 1.0, 1.0625, 1.1875, 114688.0, 1e6, -1.0, float("nan")]
+    rows = [[int(np.float32(v).view(np.uint32)), 0] for v in singles]
+    for mode, saturate, want in (
+        ("rn", ".satfinite", [0, 1, 0x78, 0x78, 0x7A, 0xFE, 0xFE, 0x78, 0xFF]),
+        ("rz", ".satfinite", [0, 1, 0x78, 0x78, 0x79, 0xFE, 0xFE, 0x78, 0xFF]),
+        ("rp", "", [0, 1, 0x78, 0x79, 0x7A, 0xFE, 0xFF, 0x78, 0xFF]),
+    ):
+        found = evaluate(f"cvt.{mode}{saturate}.ue5m3x2.f32", "b16", ["f32", "f32"], rows)
+        assert [word >> 8 for word in found] == want, mode
+
+
+def test_fixed_point_numbers() -> None:
+    """s2f6: two's complement, six bits of fraction."""
+    singles = [0.0, 1.0, -1.0, 1.984375, 5.0, -5.0, 0.5 / 64, 1.5 / 64, float("nan")]
+    rows = [[int(np.float32(v).view(np.uint32)), 0x3F800000] for v in singles]
+    found = evaluate("cvt.rn.satfinite.s2f6x2.f32", "b16", ["f32", "f32"], rows)
+    assert [word >> 8 for word in found] == [0, 64, 192, 127, 127, 128, 0, 2, 127]
+    assert all(word & 0xFF == 64 for word in found)
+    assert evaluate("cvt.rn.bf16x2.s2f6x2", "b32", ["b16"], [[0x40C0]]) == [0x3F80BF80]
+
+
 # ---------------------------------------------------------------- scales and stochastic rounding
 
 

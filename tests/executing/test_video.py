@@ -32,7 +32,8 @@ OPERATIONS = {
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.sampled_from(list(OPERATIONS)), SIGN, SIGN, SIGN, st.booleans(), st.sampled_from(["", "add", "min", "max"]), ROWS
+    st.sampled_from(list(OPERATIONS)), SIGN, SIGN, SIGN, st.booleans(), st.sampled_from(["", "add", "min", "max"]),
+    ROWS,
 )
 def test_scalar(name: str, d: str, a: str, b: str, saturate: bool, second: str, rows: list[tuple[int, ...]]) -> None:
     want = []

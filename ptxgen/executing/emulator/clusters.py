@@ -31,6 +31,13 @@ def in_block(m: Machine, address: Array, rank: Array, lanes: Lanes) -> Array:
     return (address & ~_RANKS) | np.where(mine, 0, rank.astype(np.int64) + 1) << RANK_SHIFT
 
 
+def blocks_named(masks: Array) -> tuple[Array, Array]:
+    """(which mask, rank of a block) for every bit that is set."""
+    bits = np.arange(masks.dtype.itemsize * 8, dtype=masks.dtype)
+    entry, rank = np.nonzero((masks[:, None] >> bits) & masks.dtype.type(1))
+    return entry, rank
+
+
 def map_address(site: Site) -> Run:
     """mapa."""
     type_name = site.type

@@ -65,7 +65,19 @@ def _between_floats(site: Site, target: str, source: str, mode: str) -> Callable
         return converting.float_to_float(a, of, to, mode, ftz=ftz)
 
     finished = floats.finish(whole, to, sat=site.has("sat"), rectify=site.has("relu"))
+    if site.has("pzo"):
+        finished = _positive_zero(finished, to)
     return _finite(finished, to) if site.has("satfinite") else finished
+
+
+def _positive_zero(finished: Callable[[Array], Array], to: Format) -> Callable[[Array], Array]:
+    """Results of -0 become +0."""
+
+    def positive(a: Array) -> Array:
+        result = finished(a)
+        return np.where(floats.absolute(result, to) == 0, to.word.type(0), result)
+
+    return positive
 
 
 def _convert_pair(site: Site, target: str, source: str, mode: str) -> Run:
@@ -95,7 +107,6 @@ def _convert_pack(site: Site) -> Run:
     return site.simple(pack, "b32", a, b, *([rest] if rest else []))
 
 
-
 def _is_small(type_name: str) -> bool:
     return type_name[-2:] in {"x2", "x4"} and ("e" in type_name or type_name == "s2f6x2")
 
@@ -118,10 +129,11 @@ def _encoder(site: Site, name: str) -> Callable[[F64Array, Array | None], Array]
     if name == "ue8m0":
         mode, saturate = site.one_of("rz", "rp"), site.has("satfinite")
         return lambda value, random: smallfloats.encode_scale(value, mode, saturate=saturate)
-    relu = site.has("relu")
+    relu, mode = site.has("relu"), site.one_of("rn", "rz", "rp", default="rn")
     if name == "s2f6":
-        return lambda value, random: smallfloats.encode_fixed(np.maximum(value, 0.0) if relu else value)
-    return lambda value, random: smallfloats.encode(value, name, random=random, relu=relu)
+        return lambda value, random: smallfloats.encode_fixed(np.maximum(value, 0.0) if relu else value, mode)
+    how = smallfloats.Rounding(mode, relu, site.has("pzo"), site.has("satfinite"))
+    return lambda value, random: smallfloats.encode(value, name, how, random=random)
 
 
 def _to_small(site: Site, target: str, source: str) -> Run:
@@ -129,21 +141,29 @@ def _to_small(site: Site, target: str, source: str) -> Run:
     name, count = target[:-2], int(target[-1])
     encode, fmt, width = _encoder(site, name), FORMATS[source], BITS[target] // count
     sources = _sources(site, source)
-    stochastic, scaled = site.has("rs"), any(word.startswith("scaled") for word in site.words)
-    extra = [site.bits(site.operands[-1], "b32" if stochastic else "b16")] if stochastic or scaled else []
+    stochastic, scale = site.has("rs"), _scale(site)
+    extra = [site.bits(site.operands[-1], "b32" if stochastic else scale)] if stochastic or scale else []
     dtype = np.dtype(f"u{BITS[target] // 8}")
 
     def pack(*words: Array) -> Array:
         result = np.zeros(1, dtype)
         for place, word in enumerate(words[:count]):
             random = _random(words[-1], name, upper=2 * place < count) if stochastic else None
-            value = rounding.widen(word, fmt)
-            if scaled:
-                value = value / smallfloats.decode(words[-1] >> np.uint16(8 * (1 - place)), "ue8m0")
+            value = rounding.widen(floats.flush(word, fmt) if scale == "b8" else word, fmt)
+            if scale:
+                mine = words[-1] if scale == "b8" else words[-1] >> np.uint16(8 * (1 - place))
+                value = value / smallfloats.decode(mine, "ue8m0")
             result = result << dtype.type(width) | encode(value, random).astype(dtype)
         return result
 
     return site.simple(pack, target, *sources, *extra)
+
+
+def _scale(site: Site) -> str:
+    """The type of the last operand if that is a scale, or two of them; "" if there is none."""
+    return {"scaled::n1::ue8m0": "b8", "scaled::n2::ue8m0": "b16"}.get(
+        next((word for word in site.words if word.startswith("scaled")), ""), ""
+    )
 
 
 def _random(bits: Array, name: str, *, upper: bool) -> Array:
@@ -157,8 +177,9 @@ def _random(bits: Array, name: str, *, upper: bool) -> Array:
 def _from_small(site: Site, target: str, source: str) -> Run:
     """Two small numbers, exactly, as a pair of f16 or bf16."""
     name, fmt, width = source[:-2], FORMATS[target], BITS[source] // 2
-    relu = site.has("relu")
-    scaled = any(word.startswith("scaled") for word in site.words)
+    finish = floats.finish(lambda w: w, fmt, rectify=site.has("relu"))
+    narrow = _finite(finish, fmt) if site.has("satfinite") else finish
+    scaled = bool(_scale(site))
     extra = [site.bits(site.operands[-1], "b16")] if scaled else []
     decode = smallfloats.decode_fixed if name == "s2f6" else lambda w: smallfloats.decode(w, name)
 
@@ -168,8 +189,8 @@ def _from_small(site: Site, target: str, source: str) -> Run:
             value = decode(word >> word.dtype.type(place * width))
             if scaled:
                 value = value * smallfloats.decode(scales[0] >> np.uint16(8 * place), "ue8m0")
-            number = rounding.narrow(value, fmt, "rn")
-            result = result << np.uint32(16) | (floats.relu(number, fmt) if relu else number).astype(np.uint32)
+            number = narrow(rounding.narrow(value, fmt, "rn"))
+            result = result << np.uint32(16) | number.astype(np.uint32)
         return result
 
     return site.simple(unpack, target, site.bits(site.operands[1], source), *extra)

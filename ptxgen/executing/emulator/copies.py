@@ -8,7 +8,7 @@ import numpy as np
 
 from ptxgen.executing.emulator import access, late, mbarriers
 from ptxgen.executing.emulator.atomics import OPERATIONS, Operation, apply, atomic, make_operation
-from ptxgen.executing.emulator.clusters import in_block
+from ptxgen.executing.emulator.clusters import blocks_named, in_block
 from ptxgen.executing.emulator.data import by_space, nothing, space_of, store
 from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
@@ -197,8 +197,7 @@ def _to_blocks(
     m: Machine, masks: Array, lanes: Array, amount: Array, to: Array, of: Array, at: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
     """An entry for each block of the cluster that a lane's mask names."""
-    bits = np.arange(masks.dtype.itemsize * 8, dtype=masks.dtype)
-    entry, rank = np.nonzero((masks[:, None] >> bits) & masks.dtype.type(1))
+    entry, rank = blocks_named(masks)
     return (
         lanes[entry], amount[entry], in_block(m, to[entry], rank, lanes[entry]), of[entry],
         in_block(m, at[entry], rank, lanes[entry]),

@@ -1,7 +1,7 @@
 """mbarrier: counting arrivals and bytes in a word of shared memory, and waiting for a phase to end.
 
-The word holds, from the lowest bit: pending arrivals (20 bits), expected arrivals (20), bytes still to come (22, more
-by 2**21), a mark (1) and the parity of the phase (1). PTX leaves the layout open.
+The word holds, from the lowest bit: pending arrivals (20 bits), expected arrivals (20), bytes still to come (21, more
+by 2**20), whether the layout is v1 (1), a mark (1) and the parity of the phase (1). PTX leaves all that open.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import numpy as np
 
 from ptxgen.executing.emulator import access, late
 from ptxgen.executing.emulator.atomics import Operation, apply
+from ptxgen.executing.emulator.clusters import blocks_named, in_block
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
-from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WINDOW_SHIFT, WRITABLE, Region
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.site import Getter, Site
 from ptxgen.executing.emulator.values import Array
+from ptxgen.ptx.tree import Address, Pair
 
 MOST = (1 << 20) - 1
-_BIAS = 1 << 21
-_MARK, _PHASE = np.uint64(1 << 62), np.uint64(1 << 63)
+_BIAS = 1 << 20
+_LAYOUT, _MARK, _PHASE = (np.uint64(1 << place) for place in (61, 62, 63))
 _WIDTH = 8
 
 
@@ -34,7 +36,7 @@ def fields(words: Array) -> tuple[Any, Any, Any]:
 
 
 def make(pending: Any, expected: Any, missing: Any, phase: Any) -> Array:
-    """The word of an mbarrier; `phase` is its parity bit in place."""
+    """The word of an mbarrier; `phase` is its parity bit in place, with that of the layout."""
     low = pending | expected << 20 | (missing + _BIAS) << 40
     return np.asarray(low, np.int64).view(np.uint64) | _MARK | phase
 
@@ -49,7 +51,7 @@ def arrival(*, drop: bool, completes: bool) -> Callable[..., Array]:
         left = pending - arrivals
         if drop:
             expected = expected - arrivals
-        phase = old & _PHASE
+        phase = old & (_PHASE | _LAYOUT)
         done = (left == 0) & (missing == 0) & completes
         good = (left >= 0) & (expected >= 0) & (np.abs(missing) <= MOST) & (old & _MARK != 0)
         left = np.where(done, expected, left)
@@ -108,13 +110,14 @@ def initialise(site: Site) -> Run:
     """mbarrier.init and mbarrier.inval."""
     address, space = _address(site, 0)
     amount = site.bits(site.operands[1], "u32") if site.has("init") else None
+    layout = _LAYOUT if site.has("layout::v1") else np.uint64(0)
 
     def run(m: Machine, lanes: Lanes) -> None:
         expected = np.broadcast_to(amount(m, lanes) if amount else np.uint32(1), (count(lanes),)).astype(np.int64)
         bad = (expected < 1) | (expected > MOST)
         if bad.any():
             m.fault_among("barrier", f"an mbarrier for {int(expected[bad][0])} arrivals (1 to {MOST})", lanes, bad)
-        words = make(expected, expected, np.zeros(1, np.int64), np.uint64(0))
+        words = make(expected, expected, np.zeros(1, np.int64), layout)
         if amount is None:
             words = np.zeros_like(words)
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
@@ -129,7 +132,10 @@ def arrive(site: Site) -> Run:
     place = 0 if alone else 1
     address, space = _address(site, place)
     put = None if alone else site.put(site.operands[0], "b64")
-    amount = site.bits(site.operands[place + 1], "u32") if len(site.operands) > place + 1 else None
+    rest = list(site.operands[place + 1 :])
+    many = next((word for word in site.words if word.startswith("multicast::cluster")), "")
+    blocks = site.bits(rest.pop(), "b32" if many.endswith("32b") else "b16") if many else None
+    amount = site.bits(rest[0], "u32") if rest else None
     announces, gives = site.has("expect_tx"), site.has("complete_tx")
     operation = Operation("arrive", arrival(drop=site.has("arrive_drop"), completes=not alone or gives))
     releases = not alone and not site.has("relaxed")
@@ -141,6 +147,9 @@ def arrive(site: Site) -> Run:
             m.note_fence(lanes)
         arrivals = np.zeros_like(given) if alone else np.ones_like(given) if announces else given
         announced = given if announces else -given if gives else np.zeros_like(given)
+        if blocks is not None:
+            _change_many(m, lanes, address(m, lanes), blocks(m, lanes), operation, arrivals, announced)
+            return
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             mine = slice(None) if chosen is None else chosen
             old = change(m, region, where, some, operation, arrivals[mine], announced[mine])
@@ -150,17 +159,40 @@ def arrive(site: Site) -> Run:
     return run
 
 
+def _change_many(
+    m: Machine, lanes: Lanes, address: Array, masks: Array, operation: Operation, arrivals: Array, announced: Array
+) -> None:
+    """The same mbarrier in every block of the cluster that a lane's mask names."""
+    numbers = late.lane_array(lanes)
+    entry, rank = blocks_named(np.broadcast_to(masks, numbers.shape))
+    where = np.broadcast_to(address, numbers.shape)[entry] & (1 << WINDOW_SHIFT) - 1
+    mine = numbers[entry]
+    there = in_block(m, where, rank, mine)
+    change(m, m.regions["shared"], there, mine, operation, arrivals[entry], announced[entry])
+
+
 def wait(site: Site) -> Run:
-    """mbarrier.test_wait and try_wait: whether the phase of a state, or of a parity, is over. Neither suspends."""
-    address, space = _address(site, 1)
-    put = site.put(site.operands[0], "pred")
+    """mbarrier.test_wait and try_wait: whether the phase of a state, or of a parity, is over. Neither suspends.
+
+    Nothing here reports on an mbarrier: both its phases advance together, and reports are always empty.
+    """
+    first = site.operands[0]
+    place = 1 if isinstance(site.operands[1], Address) else 2
+    address, space = _address(site, place)
+    put = site.put(first.first if isinstance(first, Pair) else first, "pred")
+    put_report = site.put(first.second, "pred") if isinstance(first, Pair) else None
+    put_value = site.put(site.operands[1], "b8") if place == 2 else None
     parity = site.has("parity")
-    wanted = site.bits(site.operands[2], "u32" if parity else "b64")
+    wanted = site.bits(site.operands[place + 1], "u32" if parity else "b64")
     acquires = not site.has("relaxed")
     site.fences = site.fences or acquires
 
     def run(m: Machine, lanes: Lanes) -> None:
         phase = np.broadcast_to(wanted(m, lanes), (count(lanes),))
+        if put_report is not None:
+            put_report(m, lanes, np.zeros(count(lanes), np.bool_))
+        if put_value is not None:
+            put_value(m, lanes, np.zeros(count(lanes), np.uint8))
         asked = phase.astype(np.uint64) << np.uint64(63) if parity else phase & _PHASE
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             offset = access.offsets(m, region, where, some)
@@ -193,8 +225,25 @@ def pending_count(site: Site) -> Run:
     return site.simple(lambda state: fields(state)[0].astype(np.uint32), "u32", site.bits(site.operands[1], "b64"))
 
 
+def check_layout(site: Site) -> Run:
+    """Whether an mbarrier has the layout that the opcode names."""
+    address, space = _address(site, 1)
+    put = site.put(site.operands[0], "pred")
+    second = site.has("layout::v1")
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
+            offset = access.offsets(m, region, where, some)
+            access.check(m, region, where, offset, some, _WIDTH, MAPPED | INITIALISED, "a look at an mbarrier")
+            put(m, some, (region.view(_WIDTH)[offset >> 3] & _LAYOUT != 0) == second)
+
+    return run
+
+
 def barrier(site: Site) -> Run:
     """mbarrier."""
+    if site.has("check_layout"):
+        return check_layout(site)
     if site.has("init", "inval"):
         return initialise(site)
     if site.has("test_wait", "try_wait"):

@@ -65,8 +65,8 @@ def _operation(name: str) -> Callable[..., F64Array]:
 
 def _narrower(site: Site, name: str) -> Callable[[F64Array], Array]:
     if name not in FORMATS:
-        saturate = site.has("satfinite")
-        return lambda value: smallfloats.encode(value, name, saturate=saturate)
+        how = smallfloats.Rounding(saturate=site.has("satfinite"))
+        return lambda value: smallfloats.encode(value, name, how)
     fmt, mode = FORMATS[name], site.one_of("rn", "rz", "rm", "rp", default="rn")
     sat, ftz = site.has("sat"), site.has("ftz")
 

@@ -17,7 +17,10 @@ from ptxgen.executing.emulator.values import Array, F64Array
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A small format. `nan`: its NaN's word, None without one. `infinity`: the word of its infinity, None without."""
+    """A small format, of `bits` with a sign bit (which lies above the words of those without a sign).
+
+    `nan`: its NaN's word, None without one. `infinity`: the word of its infinity, None without.
+    """
 
     name: str
     bits: int
@@ -40,6 +43,7 @@ SMALL = {
     "e3m2": Small("e3m2", 6, 2, 3, 0x1F),
     "e2m1": Small("e2m1", 4, 1, 1, 0x07),
     "ue4m3": Small("ue4m3", 8, 3, 7, 0x7E, 0x7F),
+    "ue5m3": Small("ue5m3", 9, 3, 15, 0xFE, 0xFF),
 }
 _TABLES: dict[str, F64Array] = {}
 
@@ -70,13 +74,25 @@ def decode(words: Array, name: str) -> F64Array:
     return table[words.astype(np.intp) & table.size - 1]
 
 
-def encode(
-    value: F64Array, name: str, *, random: Array | None = None, relu: bool = False, saturate: bool = True
-) -> Array:
-    """uint8 words of the nearest values (ties to even), or with `random` (16 bits each) of stochastic rounding.
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """How numbers become small.
 
-    Without `saturate`, infinity or NaN beyond the largest. Stochastic: away from zero where the discarded fraction,
-    cut to 16 bits, and the random bits sum up to 1 or more.
+    `mode`: rn, rz, or rp for formats without a sign. Negative ones become 0 (`relu`), or only zeros lose their sign
+    (`positive_zero`). Beyond the largest stands the largest (`saturate`), or else infinity or NaN.
+    """
+
+    mode: str = "rn"
+    relu: bool = False
+    positive_zero: bool = False
+    saturate: bool = True
+
+
+def encode(value: F64Array, name: str, how: Rounding, *, random: Array | None = None) -> Array:
+    """uint8 words of the numbers, rounded as `how` says (nearest: ties to even).
+
+    With `random`, 16 bits a number, stochastically: away from zero where the discarded fraction, cut to 16 bits, and
+    the random bits sum up to 1 or more. A format without a sign takes sizes.
     """
     fmt = SMALL[name]
     nan = np.isnan(value)
@@ -85,18 +101,18 @@ def encode(
     quantum = np.maximum(exponent - 1, fmt.low) - fmt.mantissa
     scaled = np.ldexp(np.minimum(size, 2.0**200), -quantum)
     if random is None:
-        whole = np.rint(scaled)
+        whole = {"rn": np.rint, "rz": np.floor, "rp": np.ceil}[how.mode](scaled)
     else:
         whole = np.floor(scaled)
         whole += np.floor((scaled - whole) * 65536.0) + (random & 0xFFFF) >= 65536.0
     rounded = np.ldexp(whole, quantum)
     word = _word_of(rounded, fmt)
-    if not saturate:
+    if not how.saturate:
         beyond = fmt.infinity if fmt.infinity is not None else fmt.nan
-        word = np.where(rounded > _value(fmt.largest, fmt), beyond, word)
-    negative = np.signbit(value)
-    sign = 0 if relu else 1 << fmt.bits - 1
-    word = np.where(negative, 0 if relu else word | sign, word)
+        word = np.where((rounded > _value(fmt.largest, fmt)) & (how.mode != "rz"), beyond, word)
+    if not name.startswith("u"):
+        sign = np.where((word == 0) & how.positive_zero, 0, 1 << fmt.bits - 1)
+        word = np.where(np.signbit(value), 0 if how.relu else word | sign, word)
     return np.where(nan, fmt.largest if fmt.nan is None else fmt.nan, word).astype(np.uint8)
 
 
@@ -121,9 +137,13 @@ def encode_scale(value: F64Array, mode: str, *, saturate: bool) -> Array:
     return np.where(nan, 255, word).astype(np.uint8)
 
 
-def encode_fixed(value: F64Array) -> Array:
-    """uint8 words of s2f6, two's complement with six fraction bits: nearest even, clamped; NaN gives the largest."""
-    scaled = np.rint(np.clip(np.where(np.isnan(value), 2.0, value), -2.0, 2.0) * 64.0)
+def encode_fixed(value: F64Array, mode: str) -> Array:
+    """uint8 words of s2f6, two's complement with six fraction bits: nearest even or cut, and clamped.
+
+    NaN gives the largest.
+    """
+    whole = np.rint if mode == "rn" else np.trunc
+    scaled = whole(np.clip(np.where(np.isnan(value), 2.0, value), -2.0, 2.0) * 64.0)
     return np.minimum(scaled, 127).astype(np.int8).view(np.uint8)
 
 
