@@ -51,13 +51,13 @@ def test_same_files(number: int) -> None:
     _assert_same(_TEXTS[number].replace("\n", "\r\n"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(damaged([text for text in _TEXTS if len(text) < 5000]))
 def test_same_damaged_files(text: str) -> None:
     _assert_same(text)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(_PIECES, max_size=14).map("".join), st.booleans())
 @example("call .foo;", True)
 @example("ret\n:", True)
