@@ -12,6 +12,7 @@ from bench.corpus.sources import Source, sources
 COMPILER = "llvm"
 #: Target and PTX version (`ptx83` is 8.3) of each build, and the optimisation of the code generator.
 BUILDS = (
+    ("sm_52", "ptx50", 2), ("sm_70", "ptx63", 3),
     ("sm_75", "ptx64", 2), ("sm_75", "ptx70", 0), ("sm_80", "ptx70", 3), ("sm_86", "ptx72", 1), ("sm_89", "ptx78", 2),
     ("sm_90", "ptx80", 0), ("sm_90a", "ptx84", 3), ("sm_100", "ptx86", 2), ("sm_120", "ptx87", 3),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from bench.corpus.recording import Compiled
 from bench.corpus.sources import Source, sources
 
 COMPILER = "nvrtc"
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_121a")
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a", "sm_121a")
 #: Two of these for every source, in turn, beside the plain build.
 VARIANTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lineinfo", ("--generate-line-info",)),

@@ -25,8 +25,8 @@ def compiled() -> Iterator[Compiled]:
     triton = _triton()
     for source in sources("triton", "py"):
         module = imported(source)
-        for turn, (function, signature, constants) in enumerate(module.KERNELS):
-            for capability in CAPABILITIES:
+        for turn, (function, signature, constants, *only) in enumerate(module.KERNELS):
+            for capability in only[0] if only else CAPABILITIES:
                 text = _compile(triton, function, signature, constants, capability, 8 if turn % 3 == 2 else 4)
                 if text is not None:
                     name = f"{source.name}_{function.__name__}_{turn}.{_target(text)}.ptx"

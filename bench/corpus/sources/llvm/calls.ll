@@ -1,3 +1,4 @@
+;! least sm_70
 ; Functions: structures by value and by pointer, recursion, pointers to functions, variadic ones, weak, linkonce, aliases.
 %pair = type { i32, float }
 %big = type { [5 x i64], i8, [3 x half] }

@@ -1,3 +1,4 @@
+;! least sm_70
 ; Atomics, fences, barriers, shuffles, special registers, barriers of memory, named barriers.
 define ptx_kernel void @atomics(ptr addrspace(1) %g, ptr addrspace(3) %s, ptr %p) {
   %a = atomicrmw add ptr addrspace(1) %g, i32 1 seq_cst
