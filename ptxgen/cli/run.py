@@ -60,7 +60,7 @@ def register(app: typer.Typer) -> None:
         if json:
             print_json({
                 "ok": outcome.ok, "executor": chosen.name, "faults": outcome.faults,
-                "instructions": outcome.instructions, "outputs": paths,
+                "instructions": outcome.instructions, "outputs": paths, "printed": outcome.printed,
             })  # fmt: skip
         else:
             _print(outcome, arguments, paths, ptx, name, chosen.name)
@@ -143,6 +143,8 @@ def _print(
     outcome: Outcome, arguments: Sequence[Argument], paths: Sequence[Path], ptx: str, name: str, executor: str
 ) -> None:
     lines = ptx.splitlines()
+    if outcome.printed:
+        talk.print(outcome.printed, end="", markup=False, highlight=False)
     for fault in outcome.faults:
         data.print(_describe(fault, name))
         if 1 <= fault.line <= len(lines):

@@ -14,6 +14,7 @@ from ptxgen.executing.protocol import (
     Launch,
     Outcome,
     Scalar,
+    Value,
 )
 
 EXECUTORS = ("auto", "emulator", "gpu")
@@ -30,6 +31,7 @@ __all__ = [
     "Launch",
     "Outcome",
     "Scalar",
+    "Value",
     "make_executor",
 ]
 

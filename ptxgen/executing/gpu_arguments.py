@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxgen.errors import UsageError
-from ptxgen.executing.protocol import Alias, Argument, Buffer, Scalar
+from ptxgen.executing.protocol import Alias, Argument, Buffer, Scalar, Value
 from ptxgen.ptx import parse
 from ptxgen.ptx.tree import Variable
 
@@ -95,7 +95,7 @@ def describe(
             blobs.append(b"")
             described.append({"kind": "alias", "index": argument.index})
         else:
-            blobs.append(pack_scalar(argument))
+            blobs.append(argument.data.tobytes() if isinstance(argument, Value) else pack_scalar(argument))
             described.append({"kind": "scalar"})
             width = len(blobs[-1])
         if width != size:

@@ -58,7 +58,14 @@ class Alias:
     index: int
 
 
-Argument = Buffer | Scalar | Alias
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A by-value argument of several numbers, such as a structure: the bytes of `data`, in C order."""
+
+    data: npt.NDArray[np.generic]
+
+
+Argument = Buffer | Scalar | Alias | Value
 
 
 @dataclass(frozen=True, slots=True)

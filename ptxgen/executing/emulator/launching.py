@@ -13,7 +13,7 @@ from ptxgen.executing.emulator.layout import element_bytes, size_of
 from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GAP, Extent, Region, make_region
 from ptxgen.executing.emulator.program import Program
 from ptxgen.executing.emulator.values import BITS, is_float, scalar_bits
-from ptxgen.executing.protocol import Alias, Argument, Buffer, Fault, Launch, Scalar
+from ptxgen.executing.protocol import Alias, Argument, Buffer, Fault, Launch, Scalar, Value
 from ptxgen.ptx.tree import Variable
 
 _MOST_THREADS = 1024
@@ -90,7 +90,7 @@ def check_buffers(arguments: Sequence[Argument]) -> None:
             raise UsageError(f"argument {number} is the same as argument {argument.index}, which is no buffer")
         if isinstance(argument, Buffer) and argument.offset < 0:
             raise UsageError(f"argument {number} has a negative offset")
-        if isinstance(argument, Buffer) and argument.data.dtype.hasobject:
+        if isinstance(argument, Buffer | Value) and argument.data.dtype.hasobject:
             raise UsageError(f"argument {number} holds Python objects, not numbers")
 
 
@@ -105,6 +105,12 @@ def check_arguments(program: Program, arguments: Sequence[Argument]) -> None:
     for number, (param, argument) in enumerate(zip(program.params, arguments, strict=True)):
         if isinstance(argument, Scalar):
             _check_scalar(param, number, argument)
+            continue
+        if isinstance(argument, Value):
+            if argument.data.nbytes != size_of(param):
+                raise UsageError(
+                    f"argument {number} has {argument.data.nbytes} bytes, but {param.name} takes {size_of(param)}"
+                )
             continue
         if size_of(param) != 8 or is_float(param.type):
             raise UsageError(f"argument {number} is a buffer, but {param.name} takes .{param.type}")
@@ -159,6 +165,9 @@ def _parameters(
     for here, (param, extent, argument) in enumerate(
         zip(program.params, program.param_extents, arguments, strict=True)
     ):
+        if isinstance(argument, Value):
+            words.append((extent.start, argument.data.tobytes()))
+            continue
         if isinstance(argument, Scalar):
             value, size = scalar_bits(argument.value, argument.type), BITS[argument.type] // 8
         else:
@@ -208,7 +217,7 @@ def results(
     """Final contents for each argument: buffers and aliases as arrays like the given ones, None for scalars."""
     arrays: list[npt.NDArray[np.generic] | None] = []
     for number, argument in enumerate(arguments):
-        if isinstance(argument, Scalar):
+        if isinstance(argument, Scalar | Value):
             arrays.append(None)
             continue
         index = argument.index if isinstance(argument, Alias) else number
