@@ -37,7 +37,8 @@ def _stands(table: Table, wanted: Operand, written: Written) -> bool:
     if kind == "special":
         return accepts(table.types, wanted, table.special_registers[written.text].type)
     if kind == "vector":
-        return len(written.parts) == wanted.vector and all(_element(table, wanted, part) for part in written.parts)
+        fitting = all(_element(table, wanted, part) for part in written.parts)
+        return len(written.parts) == wanted.vector and fitting and _alike(table, written)
     if kind == "pair":
         return all(_stands(table, part, given) for part, given in zip(wanted.parts, written.parts, strict=True))
     if kind == "address":
@@ -52,6 +53,11 @@ def _element(table: Table, wanted: Operand, written: Written) -> bool:
     if written.kind == "imm":
         return wanted.access == "read" and _constant_stands(table, wanted, written.value)
     return written.kind in ("reg", "pred") and accepts(table.types, wanted, written.type)
+
+
+def _alike(table: Table, vector: Written) -> bool:
+    """Registers in one vector are of one size, even where wider ones may stand."""
+    return len({table.types[part.type].bits for part in vector.parts if part.type}) <= 1
 
 
 def _is_base(table: Table, type_name: str) -> bool:

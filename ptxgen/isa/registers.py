@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ptxgen.isa.model import Operand, Type
 
 _INTEGERS = frozenset({"signed", "unsigned"})
+_PACKED_INTEGERS = frozenset({"u16x2", "s16x2"})
 
 
 def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> bool:
@@ -34,9 +35,11 @@ def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> 
 def _agree(wanted: Type, given: Type) -> bool:
     if wanted.name == given.name or "bits" in (wanted.kind, given.kind):
         return wanted.kind != "opaque" or wanted.name == given.name
+    if given.name == "f16x2" and wanted.name in _PACKED_INTEGERS:
+        return True
     return wanted.kind in _INTEGERS and _is_integer(given)
 
 
 def _is_integer(given: Type) -> bool:
-    """Registers of type f16x2 count as bits where integers are wanted, though not where other packed types are."""
+    """Registers of type f16x2 count as bits where integers are wanted, though not where packed floats are."""
     return given.kind in _INTEGERS or given.name == "f16x2"
