@@ -54,6 +54,7 @@ class Note:
     high: int | None = None
     values: tuple[int, ...] = ()
     step: int = 1                                    # constants are multiples of it
+    only: bool = False                               # `_` alone, not beside what usually may stand there
     selector: str = ""                               # parts of registers that may be named
     space: str = ""
     space_slot: str = ""
@@ -92,6 +93,8 @@ def _parse_note(text: str) -> Note:
         elif word == "in":
             space = next(words, "")
             note = replace(note, space_slot=space[1:]) if space[:1] == "." else replace(note, space=space)
+        elif word == "only":
+            note = replace(note, only=True)
         elif word == "by":
             note = replace(note, step=int(next(words, "")))
         elif word in SELECTORS:
@@ -165,7 +168,7 @@ class OperandResolver:
         access = cast(Access, note.access or ("write" if name == "d" or (first and name in "pq") else "read"))
         kinds = note.kinds
         type_name = self._type(name, note, slots, kinds, pattern)
-        if not kinds - {"sink"}:
+        if not kinds - {"sink"} and not note.only:
             kinds |= self._usual_kinds(pattern, access, type_name)
         vector = note.vector
         if note.vector_slot in slots:
