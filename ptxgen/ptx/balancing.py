@@ -14,6 +14,8 @@ from ptxgen.ptx.diagnostics import MOST_FAULTS, Diagnostic
 from ptxgen.ptx.explaining import code_end, line_column, span_at, unclosed_comment
 from ptxgen.ptx.tree import Span
 
+#: Nothing nests deeper, and walking the tree by recursion stays safe.
+DEEPEST_NESTING = 100
 #: So far to both sides the line around a brace is looked at.
 _NEAR = 400
 
@@ -54,7 +56,27 @@ _BLANK_LINES = re.compile(r"[ \t]*(?://[^\n]*)?(?:\n[ \t]*)*")
 _COMMENTS = re.compile(rf'{_COMMENT.pattern}|"[^"\n]*"')
 #: The rest of a line that is code, and no comment.
 _CODE_LINE = re.compile(r"[^\n]*[;{}:,()][ \t]*(?://[^\n]*)?|[ \t]*(?:\.[a-z_]+[^\n]*)?")
+_HIDING = re.compile(r'//[^\n]*|"[^"\n]*"|/\*[\s\S]*?\*/|[{}]')
+_HIDING_LESS = re.compile(r'//[^\n]*|"[^"\n]*"|[{}]')
 _PRAGMA = re.compile(r"\.pragma\s[^;\n]*\Z")
+
+
+def too_deep(text: str) -> int | None:
+    """Where a brace opens that is nested too deeply, whatever is made of the rest, if one is."""
+    if text.count("{") <= DEEPEST_NESTING:
+        return None
+    depth = 0
+    # Behind the last end of a comment, no `/*` hides anything for certain.
+    closed = text.rfind("*/") + 2 if "*/" in text else 0
+    for pattern, start, end in ((_HIDING, 0, closed), (_HIDING_LESS, closed, len(text))):
+        for piece in pattern.finditer(text, start, end):
+            if piece[0][0] == "/":
+                continue
+            for brace in piece[0]:
+                depth = max(0, depth + (brace == "{") - (brace == "}"))
+            if depth > DEEPEST_NESTING:
+                return piece.start()
+    return None
 
 
 @dataclass
@@ -91,7 +113,10 @@ def balance(text: str) -> Mended:
         out.append(mended.text[at:position] + insert)
         # An insertion goes between two characters; a blank takes the place of a brace.
         at = position + (insert == " ")
-    mended.text = "".join([*out, mended.text[at:]])
+    balanced = "".join([*out, mended.text[at:]])
+    if too_deep(balanced) is not None:
+        return Mended(text)
+    mended.text = balanced
     return mended
 
 

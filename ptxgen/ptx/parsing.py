@@ -15,18 +15,15 @@ from typing import cast
 from lark import Lark, UnexpectedInput
 
 from ptxgen.data import data_folder
+from ptxgen.ptx.balancing import DEEPEST_NESTING, too_deep
 from ptxgen.ptx.building import Builder
 from ptxgen.ptx.diagnostics import Diagnostic, PtxSyntaxError
-from ptxgen.ptx.explaining import describe
+from ptxgen.ptx.explaining import describe, span_at
 from ptxgen.ptx.lexing import PLAIN_STATEMENTS, StatementLexer
 from ptxgen.ptx.recovering import parse_on
 from ptxgen.ptx.tree import Function, Lost, Module, Span, Statement
 
-#: Nothing nests deeper, and walking the tree by recursion stays safe.
-DEEPEST_NESTING = 100
-
 _PARSING = threading.Lock()
-_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
@@ -136,22 +133,15 @@ def parse_statement_with_grammar(text: str) -> Statement:
 
 def _early_faults(text: str) -> Diagnostic | None:
     """What is better looked for before parsing."""
+    brace = too_deep(text)
+    if brace is not None:
+        return Diagnostic(span_at(text, brace), "error", "nested-too-deeply",
+                          f"blocks nest more than {DEEPEST_NESTING} deep", "is a closing brace missing?")
     found = _NOT_ASCII.search(text)
-    if found:
-        line = text.count("\n", 0, found.start()) + 1
-        column = found.start() - text.rfind("\n", 0, found.start())
-        return Diagnostic(
-            Span(line, column, line, column + 1), "error", "non-ascii",
-            f"PTX is ASCII, comments included; this is {found[0]!r} (U+{ord(found[0]):04X})",
-            "assemblers before CUDA 13.5 and every driver refuse such a file",
-        )
-    if text.count("{") > DEEPEST_NESTING:
-        depth = 0
-        for brace in re.finditer("[{}]", _COMMENT.sub("", text)):
-            depth = depth + 1 if brace[0] == "{" else max(0, depth - 1)
-            if depth > DEEPEST_NESTING:
-                return Diagnostic(
-                    Span(1, 1, 1, 1), "error", "nested-too-deeply",
-                    f"blocks nest more than {DEEPEST_NESTING} deep", "is a closing brace missing?",
-                )
-    return None
+    if found is None:
+        return None
+    return Diagnostic(
+        span_at(text, found.start()), "error", "non-ascii",
+        f"PTX is ASCII, comments included; this is {found[0]!r} (U+{ord(found[0]):04X})",
+        "assemblers before CUDA 13.5 and every driver refuse such a file",
+    )

@@ -211,7 +211,8 @@ class _Recovery:
         code = _NOT_CODE.sub("", text[began:position])
         lists = max(0, code.count("{") - code.count("}"))
         if text.startswith("}", position) and lists == 0:
-            return position + 1
+            # It ends the body, unless nothing was begun: then it is the fault itself.
+            return position + (began == position)
         if text.startswith(("\"", "/*"), position):
             end = text.find("\n", position)
             return end + 1 if end >= 0 else len(text)

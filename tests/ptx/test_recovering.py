@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxgen.ptx import Diagnostic, PtxSyntaxError, draw, parse, parse_tolerant, print_module
+from ptxgen.ptx.balancing import DEEPEST_NESTING
 from ptxgen.ptx.diagnostics import MOST_FAULTS
-from ptxgen.ptx.parsing import DEEPEST_NESTING
-from ptxgen.ptx.tree import Instruction
+from ptxgen.ptx.tree import Block, Instruction, Statement
 
 _HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 a)\n{\n"
 _CORPUS = [p.read_text() for p in sorted((Path(__file__).parent / "corpus").glob("*.ptx"))]
@@ -83,7 +83,21 @@ def test_faults_are_limited() -> None:
 def test_deep_nesting_is_refused_not_crashed_on() -> None:
     deep = "{" * 5000 + "}" * 5000
     assert _faults(deep)[0][2] == "nested-too-deeply"
+    # Neither can anything hide that much nesting from the look that is taken beforehand, and bring it back later.
+    for hidden in (f"é{deep}", f"/* {deep}", f"/* ; /* \n{deep} */ \nx y", f'"//" {deep}', f'"\n{deep}', f"# {deep}",
+                   "{ }\n" * 90 + "} ret;\n" + "{ ret;\n" * 300, "x y\n" + "{\nret;\n}\n}\n" * 200,
+                   "{ mov.u32 %r1, }\n" * 300, "{ ret }\n" * 300, "{ add %r1 {, }\n" * 300, "{ (}\n" * 300):
+        module, found = parse_tolerant(f"{_HEAD}{hidden}")
+        assert found
+        assert _depth(module.entries()[0].body or () if module.entries() else ()) <= DEEPEST_NESTING
     parse(_HEAD + "{" * (DEEPEST_NESTING - 1) + "}" * (DEEPEST_NESTING - 1) + "}")
+
+
+def _depth(statements: tuple[Statement, ...]) -> int:
+    deepest, level = 0, list(statements)
+    while level:
+        deepest, level = deepest + 1, [s for b in level if isinstance(b, Block) for s in b.statements]
+    return deepest
 
 
 def test_long_expressions_are_refused_not_crashed_on() -> None:
