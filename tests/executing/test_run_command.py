@@ -41,7 +41,7 @@ def test_buffers_come_back_as_files(scale: Path, capsys: pytest.CaptureFixture[s
     out = scale.parent / "deep" / "out"
     assert launch(scale, "-o", str(out), "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert list(document) == ["schema_version", "ok", "executor", "faults", "instructions", "outputs"]
+    assert list(document) == ["schema_version", "ok", "executor", "faults", "instructions", "outputs", "printed"]
     assert document["ok"] is True
     assert document["executor"] == "emulator"
     assert document["faults"] == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from ptxgen.executing.emulator import (
     arithmetic,
@@ -25,11 +26,19 @@ from ptxgen.executing.emulator import (
     video,
 )
 from ptxgen.executing.emulator.program import Run, Step
-from ptxgen.executing.emulator.scope import FunctionSymbol, RegisterSymbol, Scope, Unsupported, VariableSymbol
+from ptxgen.executing.emulator.scope import (
+    FunctionSymbol,
+    RegisterSymbol,
+    Scope,
+    Unsupported,
+    VariableSymbol,
+    VectorSymbol,
+)
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS
 from ptxgen.isa import load_table
 from ptxgen.isa.model import Kind, Mismatch
+from ptxgen.isa.selectors import is_selector
 from ptxgen.ptx.tree import (
     Address,
     Arguments,
@@ -95,7 +104,7 @@ NEEDS_GPU: dict[str, str] = {
     "fence.proxy.tensormap": "tensor maps",
     "cp.async.bulk.tensor": "tensor maps", "cp.async.bulk.prefetch.tensor": "tensor maps",
     "cp.reduce.async.bulk.tensor": "tensor maps", "multimem.": "addresses of several GPUs",
-    "clusterlaunchcontrol.": "further launches of clusters",
+    "clusterlaunchcontrol.": "further launches of clusters", "fabric.": "memory behind a fabric",
 }
 #: Control flow, which the builder of the program decodes itself.
 CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "alloca", "stacksave", "stackrestore"})
@@ -110,9 +119,14 @@ def _kinds(operand: Operand, scope: Scope, line: int) -> frozenset[Kind]:
         return _kinds_of_name(operand.text, scope, line)
     if isinstance(operand, Address):
         return frozenset({"address" if operand.brackets else "symbol"})
-    kind: Kind = {
-        Immediate: "imm", Vector: "vector", Pair: "pair", Negated: "not-pred", Arguments: "arguments",
-    }[type(operand)]  # type: ignore[assignment]
+    if isinstance(operand, Negated):
+        return frozenset({"not-pred" if operand.sign == "!" else "reg"})
+    if isinstance(operand, Pair):
+        # A result beside one that is discarded is as good as the result alone.
+        alone = operand.second == Name("_") and operand.first != Name("_")
+        pair: frozenset[Kind] = frozenset({"pair"})
+        return pair | _kinds(operand.first, scope, line) if alone else pair
+    kind: Kind = {Immediate: "imm", Vector: "vector", Arguments: "arguments"}[type(operand)]  # type: ignore[assignment]
     return frozenset({kind})
 
 
@@ -122,6 +136,10 @@ def _kinds_of_name(name: str, scope: Scope, line: int) -> frozenset[Kind]:
     if special.known(name):
         return frozenset({"special"})
     symbol = scope.find(name)
+    if symbol is None and is_selector(name.rpartition(".")[2]):
+        symbol = scope.find(name.rpartition(".")[0])
+    if isinstance(symbol, VectorSymbol):
+        return frozenset({"vector"})
     if isinstance(symbol, RegisterSymbol):
         return frozenset({"pred" if symbol.type == "pred" else "reg"})
     if isinstance(symbol, VariableSymbol):
@@ -147,6 +165,12 @@ def canonical(instruction: Instruction, scope: Scope) -> Site:
     for written, operand in zip(instruction.operands, found.operands, strict=True):
         if isinstance(written, Vector) and found.name not in {"mov"} and len(written.elements) != operand.vector:
             raise Unsupported(line, f"{found.opcode} takes a vector of {operand.vector}, not {len(written.elements)}")
+    kept = tuple(
+        written.first if isinstance(written, Pair) and "pair" not in operand.kinds else written
+        for written, operand in zip(instruction.operands, found.operands, strict=True)
+    )
+    if kept != instruction.operands:
+        instruction = replace(instruction, operands=kept)
     name, *words = found.opcode.split(".")
     types = tuple(word for word in words if _TYPE.fullmatch(word))
     return Site(instruction, scope, name, tuple(words), types)

@@ -35,6 +35,13 @@ class VariableSymbol:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorSymbol:
+    """A vector register; its components are registers of their own, `name.x` and so on."""
+
+    components: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionSymbol:
     """A function of the module; `address` is what a register holds to call it."""
 
@@ -55,7 +62,7 @@ class TargetsSymbol:
     names: tuple[str, ...]
 
 
-Symbol = RegisterSymbol | VariableSymbol | FunctionSymbol | LabelSymbol | TargetsSymbol
+Symbol = RegisterSymbol | VectorSymbol | VariableSymbol | FunctionSymbol | LabelSymbol | TargetsSymbol
 
 
 @dataclass(slots=True)
@@ -86,13 +93,25 @@ class Scope:
 
     def declare_registers(self, variable: Variable) -> None:
         """`.reg` declarations. Raises Unsupported for a type without registers here."""
-        if variable.type not in BITS or variable.vector != 1:
-            vector = f".v{variable.vector} " if variable.vector != 1 else ""
-            raise Unsupported(variable.span.line, f"registers of type {vector}.{variable.type}")
-        if variable.count is None:
+        if variable.type not in BITS:
+            raise Unsupported(variable.span.line, f"registers of type .{variable.type}")
+        if variable.vector != 1:
+            for number in range(variable.count or 1):
+                name = variable.name if variable.count is None else f"{variable.name}{number}"
+                self._declare_vector(name, variable)
+        elif variable.count is None:
             self.symbols[variable.name] = self.registers.new(variable.name, variable.type)
         else:
             self.families.append((variable.name, variable.count, variable.type))
+
+    def _declare_vector(self, name: str, variable: Variable) -> None:
+        parts = []
+        for letters in ("xr", "yg", "zb", "wa")[: variable.vector]:
+            symbol = self.registers.new(f"{name}.{letters[0]}", variable.type)
+            for letter in letters:
+                self.symbols[f"{name}.{letter}"] = symbol
+            parts.append(f"{name}.{letters[0]}")
+        self.symbols[name] = VectorSymbol(tuple(parts))
 
     def find(self, name: str) -> Symbol | None:
         """The symbol a name stands for here, registers `%r0` to `%r<n-1>` of a family made on first use."""

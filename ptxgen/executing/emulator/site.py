@@ -23,6 +23,7 @@ from ptxgen.executing.emulator.scope import (
     TargetsSymbol,
     Unsupported,
     VariableSymbol,
+    VectorSymbol,
 )
 from ptxgen.executing.emulator.values import (
     BITS,
@@ -93,6 +94,7 @@ class Site:
         """The operand as unsigned words of the type's width (bool for `pred`)."""
         if type_name == "pred":
             return self.predicate(operand)
+        operand = self.spelt_out(operand)
         dtype = storage(type_name)
         if isinstance(operand, Immediate):
             constant = np.array([immediate_bits(operand, type_name)], dtype)
@@ -202,6 +204,7 @@ class Site:
 
     def put(self, operand: Operand, type_name: str) -> Putter:
         """Store arrays of the type's width; a wider register takes them sign- or zero-extended."""
+        operand = self.spelt_out(operand)
         if isinstance(operand, Name) and operand.text == "_":
             return _discard
         if isinstance(operand, Vector):
@@ -258,8 +261,16 @@ class Site:
 
         return put
 
+    def spelt_out(self, operand: Operand) -> Operand:
+        """A vector register as its components; any other operand as it is."""
+        symbol = self.scope.find(operand.text) if isinstance(operand, Name) else None
+        if not isinstance(symbol, VectorSymbol):
+            return operand
+        return Vector(tuple(Name(part) for part in symbol.components), operand.span)
+
     def elements(self, operand: Operand) -> tuple[Operand, ...]:
         """The elements of a vector operand, or the operand alone."""
+        operand = self.spelt_out(operand)
         return operand.elements if isinstance(operand, Vector) else (operand,)
 
     # -------------------------------------------------------------- addresses, labels

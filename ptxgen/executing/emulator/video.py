@@ -15,7 +15,7 @@ import numpy as np
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.site import Getter, Site
 from ptxgen.executing.emulator.values import Array
-from ptxgen.ptx.tree import Name, Operand
+from ptxgen.ptx.tree import Name, Negated, Operand
 
 Ints = Any  # int64 arrays
 _SELECTED = re.compile(r"(.+)\.([bh][0-7]+)")
@@ -120,35 +120,40 @@ def scalar(site: Site) -> Run:
     return lambda m, lanes: put(m, lanes, compute(*[get(m, lanes) for get in sources]))
 
 
+def _signed(operand: Operand) -> tuple[Operand, bool]:
+    """The operand without its minus sign, and whether it had one."""
+    return (operand.operand, True) if isinstance(operand, Negated) else (operand, False)
+
+
 def multiply_add(site: Site) -> Run:
-    """vmad: the exact product, plus the third operand (and one for .po), shifted and clamped."""
-    operands = [selected(operand) for operand in site.operands]
-    signed = any(t.startswith("s") for t in site.types[1:])
+    """vmad: the exact product, plus the third operand (and one for .po), shifted and clamped.
+
+    Products and third operands may be negated; sums of 65 bits and more are Python's integers.
+    """
+    target, _ = selected(site.operands[0])
+    written = [_signed(operand) for operand in site.operands[1:]]
+    operands = [selected(operand) for operand, _ in written]
+    negative = [negated for _, negated in written]
     signs = [t[0] for t in site.types[1:]]
-    sources = [site.bits(operand, "u32") for operand, _ in operands[1:]]
-    shift = {"shr7": 7, "shr15": 15}.get(site.one_of("shr7", "shr15"), 0)
+    minus = negative[0] != negative[1]
+    final = "s" if "s" in signs or minus or negative[2] else "u"
+    sources = [site.bits(operand, "u32") for operand, _ in operands]
+    shift = int((site.one_of("shr7", "shr15") or "shr0")[3:])
     extra, saturates = int(site.has("po")), site.has("sat")
-    put = site.put(operands[0][0], "u32")
-    selectors = [selector for _, selector in operands[1:]]
+    put = site.put(target, "u32")
+    selectors = [selector for _, selector in operands]
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         x, y = _select(a, selectors[0], signs[0]), _select(b, selectors[1], signs[1])
-        third = _field(c, 0, 32, "s" if signed else "u") + extra
-        if not signed:
-            return _unsigned_sum(x, y, third, shift, saturates)
-        # Of a signed 32 by an unsigned 32-bit word the product fits 64 bits, and so does the sum.
-        total = (x * y + third) >> shift
-        return (_clamped(total, "s", 32) if saturates else total).astype(np.uint32)
+        product = x.astype(object) * y.astype(object)
+        third = _field(c, 0, 32, final).astype(object)
+        total = (-product if minus else product) + (-third if negative[2] else third) + extra
+        result = total >> shift
+        low, high = _RANGES[final, 32]
+        words = np.clip(result, low, high) if saturates else result
+        return np.asarray(words & 0xFFFFFFFF, object).astype(np.uint32)
 
     return lambda m, lanes: put(m, lanes, compute(*[get(m, lanes) for get in sources]))
-
-
-def _unsigned_sum(x: Ints, y: Ints, third: Ints, shift: int, saturates: bool) -> Array:
-    """(x * y + third) >> shift over 65 bits: uint64, because (2**32 - 1)**2 + 2**32 does not exceed 2**64."""
-    total = (x.astype(np.uint64) * y.astype(np.uint64) + third.astype(np.uint64)) >> np.uint64(shift)
-    if saturates:
-        total = np.minimum(total, np.uint64(0xFFFFFFFF))
-    return total.astype(np.uint32)
 
 
 def simd(site: Site) -> Run:
