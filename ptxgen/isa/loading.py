@@ -18,7 +18,9 @@ from ptxgen.isa.rows import Row, Slot
 from ptxgen.isa.surroundings import Surroundings, read_surroundings
 from ptxgen.isa.syntax import Syntax, parse_syntax
 
-_FORM_KEYS = frozenset({"syntax", "since", "needs", "never", "removed", "operands", "section", "undocumented", "with"})
+_FORM_KEYS = frozenset(
+    {"syntax", "since", "needs", "with", "never", "removed", "operands", "section", "undocumented"}
+)
 _FILE_KEYS = frozenset({"chapter", "section", "order", "commutative", "leading", "sets", "about", "form"})
 _FORM_LINE = re.compile(r"\s*\[\[form\]\]")
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from math import ceil
 from typing import cast, get_args
 
 from ptxgen.isa.conditions import Condition, parse_condition
@@ -173,7 +174,7 @@ class OperandResolver:
         vector = note.vector
         if note.vector_slot in slots:
             number = re.search(rf"{note.vector_letter}(\d+)", slots[note.vector_slot])
-            vector = int(int(number.group(1)) * note.vector_scale) if number else 0
+            vector = ceil(int(number.group(1)) * note.vector_scale) if number else 0
         if pattern.shape == "vector":
             vector = 1 + len(pattern.parts)
         if vector and pattern.shape != "address":

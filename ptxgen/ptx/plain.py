@@ -42,7 +42,7 @@ _MARK = rf"([,;}}]){_WS}"
 _LABEL = re.compile(rf"((?:[A-Za-z][A-Za-z0-9_$]*|[_%$][A-Za-z0-9_$]+)){_WS}:(?!:)", re.ASCII)
 _HEAD = re.compile(
     rf"(?:(@){_WS}(!?){_WS}({_NAME}){_WS})?"
-    r"([A-Za-z_][A-Za-z0-9_$]*(?:(?:\.[A-Za-z0-9_]|[ \t]+\.[A-Za-z])[A-Za-z0-9_]*(?:::[A-Za-z0-9_]+)*)*)"
+    r"([A-Za-z_][A-Za-z0-9_$]*(?:(?:\.[A-Za-z0-9_]|[ \t]+\.[A-Za-z])[A-Za-z0-9_]*(?:::[A-Za-z0-9_]+(?::[0-9]+)?)*)*)"
     rf"{_WS}(;)?",
     re.ASCII,
 )
