@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from ptxgen.isa.model import Expansion, Kind, Operand
@@ -20,7 +21,7 @@ Wrong = Literal[
     "address-base", "operand-count", "missing-modifier", "extra-modifier", "doubled-modifier", "foreign-modifier",
 ]  # fmt: skip
 #: Words of a long list that are tried on every choice but the plainest.
-_SOME = 12
+_SOME = 6
 Miss = tuple[Wrong, str, Statement]
 _KINDS: tuple[Kind, ...] = (
     "reg", "pred", "imm", "special", "address", "vector", "not-pred", "symbol", "label", "function", "arguments",
@@ -35,19 +36,28 @@ _COMMON = (
 )  # fmt: skip
 
 
-def operand_misses(expansion: Expansion, plain: Statement, table: Table, whole: bool) -> Iterator[Miss]:
+def operand_misses(
+    expansion: Expansion, plain: Statement, table: Table, seen: set[object], whole: bool
+) -> Iterator[Miss]:
     """One operand of another type, kind, value or width; then one operand too many or too few.
 
-    Among them are register types that the operand does take. What is a fault of syntax whatever the types, and
-    costs an assembler's run each, is left out unless `whole`.
+    Among them are register types that the operand does take. An operand like one that is `seen` at its place, but
+    for the width of a vector, raises no question again. What is a fault of syntax whatever the types, and costs an
+    assembler's run each, is left out unless `whole`.
     """
+    count = len(expansion.operands)
     for index, operand in enumerate(expansion.operands):
-        number = index + 1
-        name = operand.name
-        for wrong, tried, written in _replacements(expansion, operand, plain.operands[index], number, table):
+        written = plain.operands[index]
+        datum = "" if written.kind == "address" else operand.type
+        alike = (count, index, replace(operand, vector=min(operand.vector, 2), type=datum))
+        same = (count, index, operand.vector)
+        for wrong, tried, other in _replacements(expansion, operand, written, index + 1, table):
             # an assembler's grammar knows these in few places only, and some versions crash over them
-            if whole or written.kind not in ("arguments", "sink", "pair", "function"):
-                yield wrong, f"{name}: {tried}", plain.with_operand(index, written)
+            if other.kind in ("arguments", "sink", "pair", "function") and not whole:
+                continue
+            if (same if wrong == "vector-width" else alike) not in seen:
+                yield wrong, f"{operand.name}: {tried}", plain.with_operand(index, other)
+        seen |= {alike, same}
     if plain.operands:
         yield "operand-count", "one less", Statement(plain.opcode, plain.operands[:-1])
     for extra in (register("b32", 31), register("pred", 31), Written("1", "imm", value=1)):

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ptxgen.isa.conformance_choices import tried_choices
@@ -72,6 +72,7 @@ def _every(
 ) -> Iterator[Question]:
     covering = set(row.covering_choices())
     lists: set[tuple[Operand, ...]] = set()
+    seen: set[object] = set()
     availabilities: set[Availability] = set()
     rows = table.data.rows[row.form.instruction]
     # one form speaks for all of the instruction with as many operands, where only syntax is asked
@@ -90,12 +91,9 @@ def _every(
                 availabilities.add(expansion.availability)
                 yield from _everywhere(expansion, plain, knowledge, ask)
             if expansion.operands not in lists:
-                alike = tuple(replace(operand, vector=min(operand.vector, 2)) for operand in expansion.operands)
-                for wrong, tried, statement in operand_misses(expansion, plain, table, whole=first and not lists):
-                    # lists that differ only in how wide their vectors are: one speaks for all
-                    if alike not in lists or wrong in ("vector-width", "operand-count"):
-                        yield from ask.unless_taken(wrong, tried, statement)
-                lists |= {expansion.operands, alike}
+                for wrong, tried, statement in operand_misses(expansion, plain, table, seen, first and not lists):
+                    yield from ask.unless_taken(wrong, tried, statement)
+                lists.add(expansion.operands)
             if choice in covering:
                 for wrong, tried, statement in modifier_misses(row, choice, plain, rows):
                     yield from ask.unless_taken(wrong, tried, statement)
