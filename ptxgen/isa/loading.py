@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ptxgen.isa.conditions import parse_availability, parse_condition
-from ptxgen.isa.model import Form, Instruction
+from ptxgen.isa.model import Availability, Form, Instruction
 from ptxgen.isa.notes import OperandResolver, parse_notes
 from ptxgen.isa.problems import TableError
 from ptxgen.isa.rows import Row, Slot
@@ -116,8 +116,21 @@ class _Chapter:
         for name in self.table.get("commutative", "").split():
             if name not in names:
                 raise self.fail(1, f"`commutative` names {name!r}, which has no form here")
+        unused = self.table.get("sets", {}).keys() - self._words_used()
+        if unused:
+            raise self.fail(1, f"no form uses the set {min(unused)!r}")
         if leading:
             raise self.fail(1, f"`leading` names {min(leading)!r}, which begins no form here")
+
+
+    def _words_used(self) -> set[str]:
+        """The names of sets that a form or another set speaks of."""
+        said = {word for text in self.table.get("sets", {}).values() for word in text.split()}
+        for entry in self.table.get("form", ()):
+            syntax = parse_syntax(entry["syntax"])
+            said |= {element.word for element in syntax.elements if element.word not in entry}
+            said |= {word for key, text in entry.items() if key not in _FORM_KEYS for word in text.split()}
+        return said
 
 
 def _read_chapter(path: Path) -> _Chapter:
@@ -175,7 +188,24 @@ def _read_row(
     )
     _check_conditions(row)
     _check_first(row)
+    for each in (row.form.availability, *(needed for _, needed in row.needs)):
+        _check_availability(each, surroundings)
     return row
+
+
+def _check_availability(availability: Availability, surroundings: Surroundings) -> None:
+    """Versions and targets are ones that the table knows."""
+    targets = surroundings.targets
+    versions = [availability.ptx] if availability.removed_ptx is None else [availability.ptx, availability.removed_ptx]
+    for version in versions:
+        if version not in surroundings.versions:
+            raise ValueError(f"there is no PTX version {version}")
+    for name in availability.targets:
+        if name not in targets:
+            raise ValueError(f"there is no target {name!r}")
+    for number in {availability.sm, availability.removed_sm} - {0}:
+        if all(target.number != number for target in targets.values()):
+            raise ValueError(f"there is no target 'sm_{number}'")
 
 
 def _leading(slots: tuple[Slot, ...], listed: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_:\-]*")
@@ -45,6 +46,7 @@ class Syntax:
     operand_lists: tuple[tuple[OperandPattern, ...], ...]
 
 
+@cache
 def parse_syntax(text: str) -> Syntax:
     """Raises ValueError that says what stands where it should not."""
     opcode, _, operands = text.partition(" ")

@@ -26,6 +26,7 @@ from ptxgen.isa.model import (
     Version,
 )
 from ptxgen.isa.problems import TableError
+from ptxgen.isa.reaching import check_reach, check_shadow
 from ptxgen.isa.registers import accepts
 from ptxgen.isa.rows import Row
 from ptxgen.isa.surroundings import Space
@@ -249,11 +250,19 @@ def load_table(folder: Path | None = None) -> Table:
 
 
 def check_table(table: Table) -> int:
-    """Everything that is too slow to check at each start: overlaps of expansions, reach of the profile.
+    """Everything that is too slow to check at each start: overlaps of expansions, reach of the profile, values and
+    conditions that never matter, undocumented forms that are documented.
 
     Returns the number of expansions; raises TableError.
     """
     table.offered()
+    for rows in table.data.undocumented.values():
+        for row in rows:
+            check_reach(row)
+            check_shadow(row, table.candidates)
+    for rows in table.data.rows.values():
+        for row in rows:
+            check_reach(row)
     return sum(len(table.expansions(name)) for name in table.instructions)
 
 
