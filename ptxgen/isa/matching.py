@@ -64,7 +64,7 @@ def fits_operand(operand: Operand, shape: frozenset[Kind]) -> bool:
 
 def explain_operands(found: Sequence[Expansion], shapes: Sequence[frozenset[Kind]], opcode: str) -> Mismatch:
     """Why no candidate of a known opcode takes these operands."""
-    lists = tuple(f"{opcode} {', '.join(o.name for o in e.operands)}".strip() for e in found)
+    lists = tuple(f"{opcode} {', '.join(map(_written, e.operands))}".strip() for e in found)
     same = [e for e in found if len(e.operands) == len(shapes)]
     if not same:
         counts = sorted({len(e.operands) for e in found})
@@ -72,7 +72,7 @@ def explain_operands(found: Sequence[Expansion], shapes: Sequence[frozenset[Kind
         return Mismatch(
             "operand-count",
             f"{opcode} takes {wanted} operand{'s' if counts != [1] else ''}, not {len(shapes)}",
-            f"write {lists[0]}",
+            f"write {min(zip(found, lists, strict=True), key=lambda f: abs(len(f[0].operands) - len(shapes)))[1]}",
             None,
             lists,
         )
@@ -86,9 +86,19 @@ def explain_operands(found: Sequence[Expansion], shapes: Sequence[frozenset[Kind
     operand = best.operands[at]
     wanted = " or ".join(_WORDS[kind] for kind in _WORDS if kind in operand.kinds)
     got = " or ".join(_WORDS[kind] for kind in _WORDS if kind in shapes[at]) or "nothing known"
-    return Mismatch(
-        "operand-kind", f"operand {at + 1} ({operand.name}) of {opcode} is {got}", f"it must be {wanted}", at, lists
-    )
+    hint = f"it must be {wanted}"
+    if shapes[at] == {"special"} and "reg" in operand.kinds:
+        hint = "read it into a register with mov first"
+    return Mismatch("operand-kind", f"operand {at + 1} ({operand.name}) of {opcode} is {got}", hint, at, lists)
+
+
+def _written(operand: Operand) -> str:
+    """An operand as the manual writes it."""
+    if "address" in operand.kinds:
+        return f"[{', '.join([operand.name, *(f'{{{part.name}}}' for part in operand.parts)])}]"
+    if operand.kinds == {"arguments"}:
+        return f"({operand.name})"
+    return operand.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def explain_opcode(rows: Mapping[str, tuple[Row, ...]], opcode: str, names: Sequ
         changes = [_change(mine, words, at) for at, word in enumerate(words) if not unknown or word in unknown]
         changes = [change for change in changes if change.without or change.instead]
         if changes:
-            return _wrong(mine, name, words, min(changes, key=lambda c: _blame(c, mine[0])), near)
+            changes.sort(key=lambda change: _blame(change, mine[0]))
+            return _wrong(mine, name, words, changes, near)
     return _far_off(mine, opcode, words, unknown, near)
 
 
@@ -112,8 +113,10 @@ def _missing(
 
 
 def _wrong(
-    rows: Sequence[Row], name: str, words: Sequence[str], change: _Change, near: tuple[str, ...]
+    rows: Sequence[Row], name: str, words: Sequence[str], changes: Sequence[_Change], near: tuple[str, ...]
 ) -> Mismatch:
+    """Of the words that a change helps at, the first is to blame; where it must stay, a type may make room."""
+    change, *others = changes
     word, types = change.word, rows[0].resolver.types
     rest = ".".join([name, *words[: change.at], *words[change.at + 1 :]])
     hints = []
@@ -133,6 +136,10 @@ def _wrong(
             same = _like(word, same, rows)
         if same:
             hints.append(f"{'or ' if hints else ''}put {_one_of(_usual_first(same))} in its place")
+        for other in others:
+            fitting = [value for value in other.instead if value in types]
+            if other.word in types and fitting and not change.without:
+                hints.append(f"{'or ' if hints else ''}put {_one_of(fitting)} in the place of .{other.word}")
     if words.count(word) > 1:
         told = f".{word} is said twice"
     return Mismatch("bad-modifier", told, ", ".join(hints), None, near)

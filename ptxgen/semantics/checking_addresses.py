@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptxgen.semantics.checking_instructions import Context
 
 #: Windows of their own, where 32 bits reach everything.
-_NARROW_SPACES = ("shared", "local", "const", "param", "fabric")
+_NARROW_SPACES = ("shared", "local", "const", "param", "fabric", "tmem")
 _GENERIC_SPACES = ("global", "shared", "local")
 #: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
 _POINTER_BYTES = 8
@@ -64,6 +64,9 @@ def _check_register(
         context.findings.error(
             base.span, "address-type", f"{base.text} is .{found.type}: an address is an integer",
         )
+    elif space == "tmem" and known.bits != 32:
+        context.findings.error(base.span, "address-width",
+                               f"{base.text} is {known.bits} bits wide; an address in tensor memory has 32")
     elif space == "fabric" and known.bits != 32:
         told = f"{base.text} is {known.bits} bits wide; an endpoint has 32"
         context.findings.error(base.span, "address-width", told)

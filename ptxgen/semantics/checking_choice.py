@@ -30,9 +30,11 @@ _REGISTERS_ONLY = frozenset(
      ("cvt", "scale-factor"), ("call", "fptr")}
 )
 #: Whose result may be `_`.
-_DISCARDED = frozenset({"atom", "setp", "mbarrier", "lop3"})
+_DISCARDED = frozenset({"atom", "setp", "lop3"})
 #: Whose sources cannot be a function: what they are computed from must be known, or is no plain number.
 _NO_FUNCTIONS = frozenset({"div", "rem", "bar", "barrier", "match", "vote", "isspacep", "mbarrier", "shfl", "redux"})
+#: Operands that may be a variable in shared memory by its name.
+_SHARED_NAMES = frozenset({("mapa", "a"), ("getctarank", "a")})
 #: Constants that stand in registers, by instruction and operand.
 _ALSO_REGISTERS = frozenset({("createpolicy", "fraction")})
 
@@ -110,6 +112,8 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
         return place not in _REGISTERS_ONLY and not _is_packed_video(expansion)
     if wanted.access == "read" and "reg" in wanted.kinds and "function" in shape:
         return wanted.type == expansion.type and expansion.name not in _NO_FUNCTIONS
+    if place in _SHARED_NAMES and "symbol" in shape:
+        return True
     if wanted.access == "write" and "sink" in shape:
         return expansion.name in _DISCARDED or expansion.opcode.startswith("match.all")
     if expansion.opcode in ("mov.u16", "mov.s16") and isinstance(operand, Name):
@@ -118,7 +122,7 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
 
 
 def _compares_bf16(expansion: Expansion) -> bool:
-    return expansion.name in ("set", "setp") and expansion.type.startswith("bf16")
+    return expansion.name in ("set", "setp") and not {"bf16", "bf16x2"}.isdisjoint(expansion.slots.values())
 
 
 def _is_packed_video(expansion: Expansion) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ptxgen.isa import Expansion, Mismatch, Table, Version
+from ptxgen.isa.describing import since
 from ptxgen.isa.selectors import SELECTORS, is_selector
 from ptxgen.ptx.tree import (
     Address,
@@ -27,6 +28,8 @@ from ptxgen.semantics.operands import is_special, meaning
 
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
+#: Whose operand names a variable of one space: this one, or that of the opcode.
+_OF_A_SPACE = {"cvta": "", "mapa": "shared", "getctarank": "shared"}
 _SELECTOR_EXAMPLES = {"part": ".b0 or .h1", "mask2": ".h0 or .h10", "mask4": ".b0 or .b3210", "pick2": ".h32",
                       "pick4": ".b7654"}
 
@@ -119,12 +122,12 @@ def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, con
         if isinstance(operand, Vector) and "vector" not in wanted.kinds and chosen.name not in _SINGLE_VECTORS:
             findings.error(operand.span, "operand-kind", f"{chosen.opcode} takes no vector here",
                            "leave the braces out")
-        if chosen.name == "cvta" and isinstance(operand, Name) and wanted.access == "read":
+        if chosen.name in _OF_A_SPACE and isinstance(operand, Name) and wanted.access == "read":
             found = scope.lookup(operand.text)
-            space = chosen.slots.get("space", "").partition("::")[0]
+            space = _OF_A_SPACE[chosen.name] or chosen.slots.get("space", "").partition("::")[0]
             if found is not None and found.role == "variable" and space and found.space != space:
                 findings.error(operand.span, "state-space", f"{operand.text} is in .{found.space}, not in .{space}",
-                               f"write cvta.{found.space}.u64")
+                               f"write cvta.{found.space}.u64" if chosen.name == "cvta" else "")
 
 
 def _check_selectors(instruction: Instruction, chosen: Expansion, scope: Scope, context: Context) -> None:
@@ -150,8 +153,20 @@ def _check_availability(instruction: Instruction, chosen: Expansion, context: Co
     if reason is not None:
         context.findings.error(
             _opcode_span(instruction), "unavailable", f"{chosen.opcode} {reason}",
-            f"this module says .version {context.version} and .target {context.target}",
+            _replacement(instruction, context) if chosen.availability.removed_ptx is not None
+            else f"it came with {since(chosen.availability)}; this module says .version {context.version} "
+            f"and .target {context.target}",
         )
+
+
+def _replacement(instruction: Instruction, context: Context) -> str:
+    """What took the place of an instruction that is gone: for warps, the one that names its threads."""
+    name, _, rest = instruction.opcode.partition(".")
+    found = context.table.candidates(f"{name}.sync.{rest}".rstrip("."))
+    if not found:
+        return "it has no successor of the same name"
+    listed = ", ".join(operand.name for operand in found[0].operands)
+    return f"write {found[0].opcode} {listed}: its last operand names the threads, -1 for the whole warp"
 
 
 def _check_guard(instruction: Instruction, scope: Scope, context: Context) -> None:

@@ -129,6 +129,8 @@ def refusals(written: Operand, wanted: Wanted, lookup: Lookup, table: Table) -> 
         yield from _name_refusals(written.operand, wanted, lookup, table)
     elif isinstance(written, Vector):
         yield from _vector_refusals(written, wanted, lookup, table)
+    elif isinstance(written, Pair) and not wanted.parts and wanted.access == "read":
+        yield Refusal("operand-kind", "a pair stands for results only", span=written.span)
     elif isinstance(written, Pair):
         if written.first == written.second == Name("_"):
             yield Refusal("operand-kind", "both results are _: nothing would be written", span=written.span)
@@ -162,7 +164,7 @@ def expression_refusals(written: Address, wanted: Wanted, lookup: Lookup, table:
     told = f"{written.base.text}+{written.offset}"
     whole = ("signed", "unsigned", "bits")
     integers = known.kind in whole or wanted.type in ("u16x2", "s16x2")
-    fits = (integers and kind in whole) or (kind == "bits" and known.kind != "predicate")
+    fits = (integers and kind in whole) or (kind in ("bits", known.kind) and known.kind != "predicate")
     if found.role not in ("register", "variable") or found.vector > 1:
         yield Refusal("operand-kind", f"{written.base.text} is no register and no variable to compute with",
                       span=written.span)
@@ -209,16 +211,16 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
         )
         return
     assert isinstance(value, int)
-    if known.kind == "predicate":
+    if known.kind == "predicate" and not wanted.values:
         if value not in (-1, 0, 1):
             yield Refusal(
                 "truncated-immediate", f"{constant.text} for a predicate is the same as 1",
                 severity="warning", span=span,
             )
     elif wanted.low is not None and not wanted.low <= value <= (wanted.high or 0):
-        yield Refusal(
-            "immediate-range", f"{constant.text} is outside {wanted.low} to {wanted.high}", span=span
-        )
+        only = f"{constant.text} stands where only {wanted.low} is right"
+        outside = f"{constant.text} is outside {wanted.low} to {wanted.high}"
+        yield Refusal("immediate-range", only if wanted.low == wanted.high else outside, span=span)
     elif wanted.values and value not in wanted.values:
         listed = ", ".join(map(str, wanted.values))
         yield Refusal("immediate-range", f"{constant.text} is none of {listed}", span=span)
@@ -314,7 +316,9 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
     count = len(vector.elements)
     if count != wanted.vector:
         yield Refusal(
-            "operand-vector", f"{count} elements where {wanted.vector} are wanted", span=vector.span
+            "operand-vector", f"{count} elements where {wanted.vector} are wanted",
+            "leave out with _ what is not needed" if wanted.access == "write" and count < wanted.vector else "",
+            span=vector.span,
         )
         return
     if wanted.access == "write" and all(element == Name("_") for element in vector.elements):

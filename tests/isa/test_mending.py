@@ -24,6 +24,7 @@ TABLE = load_table()
         ("setp.lt.b32", "bad-modifier", ".lt does not go with setp.b32", "put one of .eq .ne in its place"),
         ("setp.lo.s32", "bad-modifier", ".lo does not go with setp.s32", ".lt"),
         ("atom.global.min.f32", "bad-modifier", ".min does not go with atom.global.f32", ".add"),
+        ("atom.global.add.s64", "bad-modifier", ".add does not go with atom.global.s64", ".u64"),
         ("mul.wide.u64", "bad-modifier", ".wide does not go with mul.u64", ".lo .hi"),
         ("cvt.rn.s32.f32", "bad-modifier", ".rn does not go with cvt.s32.f32", ".rzi"),
         ("vote.sync.all.b32", "bad-modifier", ".all does not go with vote.sync.b32", ".ballot"),
