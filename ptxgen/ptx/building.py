@@ -78,11 +78,13 @@ class Builder(Transformer[Token, Module]):
         self.faults: list[Diagnostic] = []
         #: arrays seen so far, and the bytes of their elements
         self.sizes: dict[str, int] = {}
+        self.has_elements = False
 
     def begin(self) -> None:
         """Forget the text before."""
         self.faults = []
         self.sizes = {}
+        self.has_elements = False
 
     def fault(self, span: Span, code: str, message: str, hint: str = "") -> None:
         self.faults.append(Diagnostic(span, "error", code, message, hint))
@@ -302,7 +304,8 @@ class Builder(Transformer[Token, Module]):
         opcode = c[1] if guard else c[0]
         operands = c[-2] if isinstance(c[-2], tuple) else ()
         name = "".join(_BETWEEN_WORDS.sub("", opcode).split())
-        if any(isinstance(operand, Element) for operand in operands):
+        if self.has_elements:
+            self.has_elements = False
             operands = addressed(name, operands, self.sizes, self.fault)
         return Instruction(name, operands, guard, between(c[0], c[-1]))
 
@@ -336,6 +339,7 @@ class Builder(Transformer[Token, Module]):
         return Address(name_of(c[0]), self._offset(c[-1]), (), False, between(c[0], c[-1]))
 
     def vector(self, c: Children) -> Vector:
+        self.has_elements = True
         return Vector(c[1], between(c[0], c[-1]))
 
     def address(self, c: Children) -> Address:
