@@ -267,3 +267,38 @@ def test_a_failed_assertion_is_a_trap_with_its_text() -> None:
     (fault,) = run(functions, body).faults
     assert (fault.kind, fault.thread) == ("trap", (3, 0, 0))
     assert "x<y" in fault.message
+
+
+# ---------------------------------------------------------------- the device heap
+
+HEAP = """.extern .func (.param .b64 r) malloc(.param .b64 n);
+.extern .func free(.param .b64 p);
+"""
+ALLOCATE = """{ .param .b64 a; .param .b64 b; add.u32 %r2, %r1, 1; mul.wide.u32 %rd3, %r2, 4; st.param.b64 [a], %rd3;
+call (b), malloc, (a); ld.param.b64 %rd4, [b]; }
+"""
+FREE = "{ .param .b64 a; st.param.b64 [a], %rd4; call free, (a); }\n"
+
+
+def test_every_thread_gets_memory_of_its_own() -> None:
+    body = ALLOCATE + "st.u32 [%rd4], %r1; bar.sync 0; ld.u32 %r10, [%rd4];" + FREE
+    assert words(HEAP, body) == list(range(32))
+
+
+@pytest.mark.parametrize(("body", "kind"), [
+    (ALLOCATE + "ld.u32 %r10, [%rd4];", "uninitialised-read"),
+    (ALLOCATE + "st.u32 [%rd4+16], %r1; st.u32 [%rd4+256], %r1;", "out-of-bounds"),
+    (ALLOCATE + FREE + "st.u32 [%rd4], %r1;", "out-of-bounds"),
+    (ALLOCATE + FREE + FREE, "out-of-bounds"),
+    ("mov.u64 %rd4, 0;" + FREE, ""),
+])
+def test_misuse_of_the_heap(body: str, kind: str) -> None:
+    assert [fault.kind for fault in run(HEAP, body).faults] == ([kind] if kind else [])
+
+
+def test_a_heap_that_is_full_gives_no_address() -> None:
+    body = ALLOCATE.replace("mul.wide.u32 %rd3, %r2, 4;", "mov.u64 %rd3, 65536;")
+    body += "setp.eq.u64 %p1, %rd4, 0; selp.u32 %r10, 1, 0, %p1;"
+    found = words(HEAP, body)
+    assert found[:15] == [0] * 15
+    assert found[16:] == [1] * 16

@@ -21,8 +21,8 @@ def start(ptx: str, launch: Launch, *arguments: Buffer) -> tuple[Machine, Progra
     program = Emulator().program(ptx, None)
     memory = launching.prepare(program, arguments, one_thread=False)
     regions = {**memory.regions, **launching.private_regions(program, launch, launch.grid[0])}
-    machine = start_batch(launch, 0, launch.grid[0], program.register_types, program.unproven, regions, Report(),
-                          make_order(launch, fenced=False), [])
+    order = make_order(launch, fenced=False)
+    machine = start_batch(launch, 0, launch.grid[0], program, regions, Report(), order, [])
     return machine, program, memory
 
 

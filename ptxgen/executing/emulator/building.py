@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ptxgen.errors import UsageError
-from ptxgen.executing.emulator import calling, definedness, instructions, printing, stack
+from ptxgen.executing.emulator import calling, definedness, heap, instructions, library, stack
 from ptxgen.executing.emulator.calling import Routine
+from ptxgen.executing.emulator.entries import dimensions, find_entry
 from ptxgen.executing.emulator.layout import Layout, element_bytes, size_of
 from ptxgen.executing.emulator.program import Program, Step
 from ptxgen.executing.emulator.scope import (
@@ -23,7 +24,6 @@ from ptxgen.executing.emulator.scope import (
 )
 from ptxgen.executing.emulator.site import CARRY, Site
 from ptxgen.executing.emulator.stack import Address, Frame, Stack
-from ptxgen.executing.protocol import Dim3
 from ptxgen.ptx.tree import (
     Block,
     Directive,
@@ -39,22 +39,6 @@ from ptxgen.ptx.tree import (
 
 _GENERIC = ("global", "shared", "local", "const", "param")
 _DEEPEST_CALL = 64
-
-
-def find_entry(module: Module, name: str | None) -> Function:
-    """The entry of that name, or the only one. Raises UsageError."""
-    entries = module.entries()
-    names = ", ".join(entry.name for entry in entries)
-    if name is None:
-        if len(entries) == 1:
-            return entries[0]
-        if not entries:
-            raise UsageError("the PTX text has no .entry", fix="give a kernel to run")
-        raise UsageError("the PTX text has several entries", why=names, fix="name one of them with --entry")
-    for entry in entries:
-        if entry.name == name:
-            return entry
-    raise UsageError(f"the PTX text has no entry {name!r}", why=f"it has {names or 'none'}")
 
 
 @dataclass(slots=True)
@@ -78,6 +62,7 @@ class Builder:
     pointed: tuple[str, ...] = ()                                       # functions whose address is taken
     routines: dict[str, Routine] = field(default_factory=dict)          # functions that are called, by name
     frame: Frame | None = None
+    heap_start: int = -1
     spot: Stack | None = None
     areas: dict[tuple[str, int, int], VariableSymbol] = field(default_factory=dict)
     callers: dict[int, Frame | None] = field(default_factory=dict)      # by step after a call: who calls
@@ -171,8 +156,14 @@ class Builder:
         """The stack, which the program has from the first time this is asked."""
         if self.spot is None:
             frame, top = (self.registers.new(name, "b64").slot for name in ("the frame", "the top of the stack"))
-            self.spot = Stack(frame, top, self.layout.reserve("the stack", stack.SIZE, 16))
+            self.spot = Stack(frame, top, self.layout.reserve("local", "the stack", stack.SIZE, 16))
         return self.spot
+
+    def heap(self) -> int:
+        """Where the device heap begins, which the program has from the first time this is asked."""
+        if self.heap_start < 0:
+            self.heap_start = self.layout.reserve("global", heap.NAME, heap.SIZE, 256)
+        return self.heap_start
 
     def in_frame(self, size: int, alignment: int) -> int:
         """The offset of a new variable in the frame of the function being decoded."""
@@ -183,7 +174,7 @@ class Builder:
         """Where an argument ("in") or a result ("out") passes."""
         symbol = self.areas.get((kind, number, size))
         if symbol is None:
-            start = self.layout.reserve(f"{kind} {number}", size, 16)
+            start = self.layout.reserve("local", f"{kind} {number}", size, 16)
             symbol = self.areas[kind, number, size] = VariableSymbol("local", start, size, f"b{size * 8}")
         return self.place_of(symbol)
 
@@ -217,8 +208,8 @@ class Builder:
         if isinstance(known, RegisterSymbol):
             fitting = [self.routine(n) for n in self.pointed if self._fits(self.functions[n], given, returned, scope)]
             calling.call_out(self, site, scope, fitting)
-        elif name in printing.FUNCTIONS and name not in self.functions:
-            self.add(printing.call(site, name, returned, given, self), site)
+        elif name in library.FUNCTIONS and name not in self.functions:
+            self.add(library.call(site, name, returned, given, self), site)
         else:
             self._call_named(site, name, scope, returned, given)
         over.counter = len(self.steps)
@@ -321,15 +312,6 @@ def _static_shared(layout: Layout, module: Module, entry: Function) -> None:
             walk(item.body)
 
 
-def _dimensions(entry: Function, name: str) -> Dim3 | None:
-    for directive in entry.directives:
-        if directive.name == name:
-            numbers = [int(word) for word in re.findall(r"\d+", directive.text.partition(name)[2])]
-            x, y, z = (*numbers, 1, 1, 1)[:3]
-            return x, y, z
-    return None
-
-
 def begin(module: Module, entry: Function) -> tuple[Builder, Scope]:
     """A builder that has placed the module's variables and the entry's parameters, and the scope of its body."""
     registers = Registers()
@@ -381,8 +363,8 @@ def build(module: Module, name: str | None) -> Program:
         layout.dynamic_address(), has_dynamic, sum(e.size for e in shared), builder.smallest,
         bool(kinds.get("global", set()) - {"read"}),
         frozenset(space for space, found in kinds.items() if found & {"atomic", "strong"}),
-        builder.fenced, _dimensions(entry, "reqntid"), _dimensions(entry, "maxntid"),
-        _dimensions(entry, "reqnctapercluster"), builder.spot.registers if builder.spot else {}, _kept(builder),
+        builder.fenced, dimensions(entry, "reqntid"), dimensions(entry, "maxntid"),
+        dimensions(entry, "reqnctapercluster"), builder.spot.registers if builder.spot else {}, _kept(builder),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ptxgen.executing.emulator.building import begin, find_entry
+from ptxgen.executing.emulator.building import begin
+from ptxgen.executing.emulator.entries import find_entry
 from ptxgen.executing.emulator.instructions import needs_gpu
 from ptxgen.executing.emulator.scope import Unsupported
 from ptxgen.isa import load_table

@@ -106,7 +106,6 @@ NEEDS_GPU: dict[str, str] = {
     "cp.reduce.async.bulk.tensor": "tensor maps", "multimem.": "addresses of several GPUs",
     "clusterlaunchcontrol.": "further launches of clusters", "fabric.": "memory behind a fabric",
     "spcompress.": "structured sparse vectors", "spdecompress.": "structured sparse vectors",
-    "spcompress.": "sparse vectors", "spdecompress.": "sparse vectors",
 }
 #: Control flow, which the builder of the program decodes itself.
 CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "alloca", "stacksave", "stackrestore"})

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxgen.errors import UsageError
+from ptxgen.executing.emulator import heap
 from ptxgen.executing.emulator.layout import element_bytes, size_of
 from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GAP, Extent, Region, make_region
 from ptxgen.executing.emulator.program import Program
@@ -144,6 +145,9 @@ def prepare(program: Program, arguments: Sequence[Argument], *, one_thread: bool
         "global", tuple(extents), smallest=program.smallest.get("global", 8), traced=traced,
         strong="global" in program.strong,
     )
+    for extent in extents:
+        if extent.name == heap.NAME:
+            heap.unmap(regions["global"], extent.start, extent.size)
     for number, argument in enumerate(arguments):
         if isinstance(argument, Buffer):
             flat = np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8)

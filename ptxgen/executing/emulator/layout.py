@@ -74,10 +74,10 @@ class Layout:
         start = placed[-1].stop + _BETWEEN if placed else FIRST_ADDRESS[space]
         return -(-start // max(alignment, 1)) * max(alignment, 1)
 
-    def reserve(self, name: str, size: int, alignment: int) -> int:
-        """The address of undefined local memory of that name."""
-        start = self._next("local", alignment)
-        self.extents.setdefault("local", []).append(Extent(name, start, size, initialised=False))
+    def reserve(self, space: str, name: str, size: int, alignment: int) -> int:
+        """The address of undefined memory of that name."""
+        start = self._next(space, alignment)
+        self.extents.setdefault(space, []).append(Extent(name, start, size, initialised=False))
         return start
 
     def dynamic_address(self) -> int:

@@ -1,4 +1,4 @@
-"""What device code calls in the driver's library: vprintf, and __assertfail of a failed assertion."""
+"""What device code calls in the driver's library: vprintf, malloc and free, and __assertfail."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxgen.executing.emulator import access
+from ptxgen.executing.emulator import access, heap
 from ptxgen.executing.emulator.lanes import Lanes, count, lane_at
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS, Region, window_of
-from ptxgen.executing.emulator.program import Step
+from ptxgen.executing.emulator.program import Run, Step
 from ptxgen.executing.emulator.scope import VariableSymbol
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.stack import read_word, write_word
@@ -23,7 +23,7 @@ from ptxgen.ptx.tree import Name, Operand
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.building import Builder
 
-FUNCTIONS = frozenset({"vprintf", "__assertfail"})
+FUNCTIONS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _PIECE = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONGEST = 4096
 _Getter = Callable[[Machine, Lanes], Array]
@@ -34,10 +34,20 @@ def call(
 ) -> Step:
     """A call of one of these functions as a step."""
     getters = [_argument(site, operand, builder) for operand in given]
+    wanted = {"vprintf": 2, "malloc": 1, "free": 1}.get(name, len(getters))
+    if len(getters) != wanted:
+        raise site.unsupported(f"{name} takes {wanted} arguments")
+    if name == "free":
+        return Step("plain", site.line, site.instruction.opcode, lambda m, lanes: heap.free(m, lanes, getters[0]))
+    if name == "malloc":
+        if not returned:
+            raise site.unsupported("malloc gives an address")
+        place, keep = builder.heap(), _result(site, returned[0], builder, 8)
+        site.accesses.append(("global", 8, "write"))
+        run: Run = lambda m, lanes: keep(m, lanes, heap.allocate(m, lanes, place, getters[0]))  # noqa: E731
+        return Step("plain", site.line, site.instruction.opcode, run)
     if name == "vprintf":
-        if len(getters) != 2:
-            raise site.unsupported("vprintf takes a format and its arguments")
-        put = _result(site, returned[0], builder) if returned else None
+        put = _result(site, returned[0], builder, 4) if returned else None
         return Step("plain", site.line, site.instruction.opcode, lambda m, lanes: _print(m, lanes, getters, put))
     return Step("plain", site.line, site.instruction.opcode, lambda m, lanes: _fail(m, lanes, getters))
 
@@ -50,12 +60,12 @@ def _argument(site: Site, operand: Operand, builder: Builder) -> _Getter:
     return lambda m, lanes: read_word(m, lanes, place, size)
 
 
-def _result(site: Site, operand: Operand, builder: Builder) -> Callable[[Machine, Lanes, Array], None]:
+def _result(site: Site, operand: Operand, builder: Builder, size: int) -> Callable[[Machine, Lanes, Array], None]:
     symbol = site.scope.find(operand.text) if isinstance(operand, Name) else None
     if not isinstance(symbol, VariableSymbol):
-        return site.put(operand, "b32")
+        return site.put(operand, f"b{size * 8}")
     place = builder.place_of(symbol)
-    return lambda m, lanes, value: write_word(m, lanes, place, 4, value)
+    return lambda m, lanes, value: write_word(m, lanes, place, size, value)
 
 
 def _find(m: Machine, lane: int, address: int) -> tuple[Region, int] | None:

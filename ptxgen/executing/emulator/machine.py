@@ -74,6 +74,8 @@ class Report:
     faults: list[Fault] = field(default_factory=list)
     seen: set[tuple[str, int]] = field(default_factory=set)
     printed: list[str] = field(default_factory=list)       # what vprintf was given, in order
+    allocated: dict[int, int] = field(default_factory=dict)         # by address: bytes that malloc gave
+    heap_used: int = 0                                     # bytes of the device heap, freed ones too
 
     def add(self, fault: Fault) -> None:
         """Raises Stopped when there are too many."""
@@ -166,7 +168,10 @@ class Machine:
         twin.registers = [r.copy() for r in self.registers]
         twin.written = {slot: w.copy() for slot, w in self.written.items()}
         twin.regions = {space: region.copy() for space, region in self.regions.items()}
-        twin.report = Report(list(self.report.faults), set(self.report.seen), list(self.report.printed))
+        report = self.report
+        twin.report = Report(
+            list(report.faults), set(report.seen), list(report.printed), dict(report.allocated), report.heap_used
+        )
         twin.order = copy.deepcopy(self.order)
         twin.lines = list(self.lines)
         twin.groups, twin.parked = dict(self.groups), dict(self.parked)
