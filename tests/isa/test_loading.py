@@ -58,6 +58,7 @@ def test_the_small_table_is_good(folder):
     ("before", "after", "said"),
     [
         ('since = "1.0"', "", "needs `syntax` and `since`"),
+        ('since = "1.0"', 'since = "1.0"\nwith = { e = "2.0" }', "`with` speaks of 'e'"),
         ('since = "1.0"', 'since = "soon"', "soon"),
         ('since = "1.0"', 'since = "1.0"\nneedz = {}', "'needz' is no key"),
         ('rnd = ".rn .rz"\n', "", "unknown slot or modifier '.rnd'"),

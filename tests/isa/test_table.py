@@ -65,6 +65,48 @@ def test_layouts_and_spaces_keep_their_order():
     assert isinstance(TABLE.match("cp.async.ca.global.shared"), Mismatch)
 
 
+def test_words_that_fit_several_slots_keep_their_order():
+    right = TABLE.match("createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64")
+    assert isinstance(right, Expansion)
+    assert right.slots["level::primary_priority"] == "L2::evict_last"
+    assert isinstance(TABLE.match("createpolicy.fractional.L2::evict_unchanged.L2::evict_last.b64"), Mismatch)
+    assert isinstance(TABLE.match("ld.global.L2::evict_first.L1::evict_last.v4.b64"), Expansion)
+
+
+def test_operands_raise_what_a_form_needs():
+    plain, sampled = "tex.2d.v4.f32.f32", [frozenset({"pair"}), frozenset({"address"})]
+    alone = TABLE.match(plain, [frozenset({"vector"}), frozenset({"address"})])
+    paired = TABLE.match(plain, sampled)
+    assert isinstance(alone, Expansion)
+    assert isinstance(paired, Expansion)
+    assert str(alone.availability.ptx) < str(paired.availability.ptx) == "7.1"
+
+
+def test_constants_in_steps_and_results_that_are_only_discarded():
+    copy = TABLE.match("cp.async.bulk.prefetch.L2.global")
+    arrive = TABLE.match("mbarrier.arrive.shared::cluster.b64")
+    assert isinstance(copy, Expansion)
+    assert isinstance(arrive, Expansion)
+    assert (copy.operands[1].low, copy.operands[1].high, copy.operands[1].step) == (0, 1048560, 16)
+    assert arrive.operands[0].kinds == {"sink"}
+
+
+@pytest.mark.parametrize(
+    ("opcode", "sizes"),
+    [
+        ("cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes", [5]),
+        ("cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes", [3]),
+        ("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.override::global_address.override::global_dim_stride",
+         [1, 3, 2, 1, 3]),
+    ],
+)  # fmt: skip
+def test_parts_of_tensor_addresses(opcode, sizes):
+    found = TABLE.match(opcode)
+    assert isinstance(found, Expansion)
+    tensor = next(operand for operand in found.operands if operand.parts)
+    assert [part.vector for part in tensor.parts] == sizes
+
+
 @pytest.mark.parametrize("opcode", ["add.sat.sat.s32", "ex2.approx.approx.f32", "bar.sync.sync", "max.NaN.NaN.f32"])
 def test_some_modifiers_may_be_said_again(opcode):
     found = TABLE.match(opcode)

@@ -1,7 +1,8 @@
 """What ptxas said of statements that move and convert data, and recording it anew.
 
 `memory_statements.txt`: a line `@ sm_90 9.0` says for which target and version the lines below it were judged,
-`+` (accepted) or `-`. `python -m tests.semantics.recorded_statements` asks the newest ptxas found and writes the signs.
+`+` (accepted) or `-`. `python -m tests.semantics.recorded_statements` asks the newest ptxas found and writes the
+signs anew.
 """
 
 from __future__ import annotations
