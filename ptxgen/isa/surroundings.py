@@ -56,6 +56,10 @@ class Surroundings:
 def read_surroundings(folder: Path) -> Surroundings:
     """Raises TableError for a missing file, a missing key or a value that cannot be read."""
     types = _read(folder, "types.toml", _types)
+    modifiers: Mapping[str, str] = _read(folder, "modifiers.toml", lambda t: MappingProxyType(_modifiers(t)))
+    if both := types.keys() & modifiers.keys():
+        where = str(folder / "modifiers.toml")
+        raise TableError(f"{min(both)!r} cannot be a modifier", where=where, why="it is a type of types.toml")
     return Surroundings(
         types=types,
         spaces=_read(folder, "spaces.toml", _spaces),
@@ -66,7 +70,7 @@ def read_surroundings(folder: Path) -> Surroundings:
         reserved_words=_read(folder, "words.toml", lambda t: frozenset(t["reserved"].split())),
         directives=_read(folder, "words.toml", lambda t: frozenset(t["directives"].split())),
         meant=_read(folder, "words.toml", lambda t: MappingProxyType(dict(t["meant"]))),
-        modifiers=_read(folder, "modifiers.toml", lambda t: MappingProxyType(_modifiers(t))),
+        modifiers=modifiers,
         repeatable=_read(folder, "modifiers.toml", lambda t: _known(t, "repeatable", t.get("repeatable", ""))),
         ignored=_read(
             folder, "modifiers.toml", lambda t: tuple(_known(t, "ignored", text) for text in t.get("ignored", ()))
@@ -143,8 +147,13 @@ def _register_classes(table: dict[str, Any]) -> Mapping[str, RegisterClass]:
 
 
 def _modifiers(table: dict[str, Any]) -> dict[str, str]:
-    groups = (group for group in table.values() if isinstance(group, dict))
-    return {word: meaning for group in groups for word, meaning in group.items()}
+    found: dict[str, str] = {}
+    for group in table.values():
+        for word, meaning in group.items() if isinstance(group, dict) else ():
+            if word in found:
+                raise ValueError(f"the modifier {word!r} stands twice")
+            found[word] = meaning
+    return found
 
 
 def _known(table: dict[str, Any], key: str, text: str) -> frozenset[str]:

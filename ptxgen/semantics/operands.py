@@ -211,7 +211,7 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
         )
         return
     assert isinstance(value, int)
-    if known.kind == "predicate" and not wanted.values:
+    if known.kind == "predicate" and wanted.low is None:
         if value not in (-1, 0, 1):
             yield Refusal(
                 "truncated-immediate", f"{constant.text} for a predicate is the same as 1",

@@ -73,6 +73,11 @@ def test_the_small_table_is_good(folder):
         ('since = "1.0"', 'since = "1.0"\nneeds = { ".f16" = "4.2 sm_53" }', "'f16', no value here"),
         ('since = "1.0"', 'since = "1.0"\nnever = ["round=.rn"]', "'round', no slot here"),
         ('since = "1.0"', 'since = "1.0"\nnever = [".f32|.f64"]', "leaves nothing"),
+        ('since = "1.0"', 'since = "1.6"', "no PTX version 1.6"),
+        ('since = "1.0"', 'since = "2.0 sm_22"', "no target 'sm_22'"),
+        ('since = "1.0"', 'since = "8.6 sm_100a sm_104f"', "no target 'sm_104f'"),
+        ('since = "1.0"', 'since = "1.0"\nneeds = { ".f64" = "9.9" }', "no PTX version 9.9"),
+        ('since = "1.0"', 'since = "1.0"\nremoved = "6.4 sm_71"', "no target 'sm_71'"),
     ],
 )
 def test_bad_forms_are_refused_where_they_stand(folder, before, after, said):
@@ -81,6 +86,69 @@ def test_bad_forms_are_refused_where_they_stand(folder, before, after, said):
     with pytest.raises(TableError, match=re.escape(said)) as caught:
         read_folder(folder)
     assert caught.value.where.endswith("tests.toml:10")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('section = "tests"', 'section = "tests"\nleading = ".rn .rz .rp"', "`leading` names 'rp'"),
+        ('section = "tests"', 'section = "tests"\nleading = ".f32"', "`leading` names 'f32'"),
+        ('section = "tests"', 'section = "tests"\ncommutative = "fmb"', "`commutative` names 'fmb'"),
+        ("[sets]", '[sets]\nhalf = ".f16"', "no form uses the set 'half'"),
+    ],
+)
+def test_what_a_file_says_beside_its_forms(folder, before, after, said):
+    assert before in CHAPTER
+    write(folder, CHAPTER.replace(before, after))
+    with pytest.raises(TableError, match=re.escape(said)):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ('never = [".rz"]', "no choice shows .rz in the slot 'rnd'"),
+        ('never = [".rn .ftz", ".rz .ftz"]', "no choice shows .ftz in the slot 'ftz'"),
+        ('never = [".ftz .f64"]\nneeds = { ".ftz .f64" = "2.0" }', "'.ftz .f64' holds for no choice"),
+        ('never = [".ftz .f64"]\noperands = { c = "f64 when .ftz .f64; .type" }', "'.ftz .f64' holds for no choice"),
+    ],
+)
+def test_what_no_choice_can_reach(folder, added, said):
+    write(folder, CHAPTER + added + "\n")
+    table = Table(read_folder(folder))
+    with pytest.raises(TableError, match=re.escape(said)) as caught:
+        check_table(table)
+    assert caught.value.where == "isa/instructions/tests.toml:10"
+
+
+def test_undocumented_forms_that_are_documented(folder):
+    form = '\n[[form]]\nsyntax = "fma{.ftz}.rn.f32 d, a, b, c"\nsince = "2.0 sm_20"\nundocumented = true\n'
+    write(folder, CHAPTER + form)
+    table = Table(read_folder(folder))
+    with pytest.raises(TableError, match="it is documented") as caught:
+        check_table(table)
+    assert caught.value.where == "isa/instructions/tests.toml:16"
+    assert "tests.toml:10" in caught.value.why
+    write(folder, CHAPTER + form.replace("fma{.ftz}.rn", "fma{.sat}.rn"))
+    assert check_table(Table(read_folder(folder))) == 2 * 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("[arithmetic]\n", '[arithmetic]\nrn = "again"\n', "'rn' stands twice"),
+        ("[arithmetic]\n", '[arithmetic]\nf32 = "a type"\n', "'f32' cannot be a modifier"),
+        ('repeatable = "', 'repeatable = ".again ', "'again', which is no modifier"),
+    ],
+)
+def test_bad_modifiers(folder, before, after, said):
+    path = folder / "modifiers.toml"
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+    with pytest.raises(TableError) as caught:
+        read_folder(folder)
+    assert said in str(caught.value) + caught.value.why
+    assert "modifiers.toml" in caught.value.where
 
 
 def test_said_twice(folder):
