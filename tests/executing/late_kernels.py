@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxgen.executing import Buffer, Launch, Outcome
+from ptxgen.executing import Buffer, Executor, Launch, Outcome
 from ptxgen.executing.emulator import Emulator
 
 EMULATOR = Emulator()
@@ -36,11 +36,13 @@ mov.u32 %r8, bar;
 TAIL = "\nret;\n}\n"
 
 
-def run(body: str, *, blocks: int = 1, threads: int = 64, cluster: str = "") -> Outcome:
+def run(
+    body: str, *, blocks: int = 1, threads: int = 64, cluster: str = "", executor: Executor = EMULATOR
+) -> Outcome:
     words = np.arange(blocks * threads * 4, dtype=np.uint32) * 3 + 1
     ptx = HEAD.replace("CLUSTER", cluster) + body + TAIL
     out = Buffer(np.zeros(blocks * threads * 4, np.uint32))
-    return EMULATOR.run(ptx, "k", Launch((blocks, 1, 1), (threads, 1, 1)), [Buffer(words, read_only=True), out])
+    return executor.run(ptx, "k", Launch((blocks, 1, 1), (threads, 1, 1)), [Buffer(words, read_only=True), out])
 
 
 def result(body: str, **how: object) -> np.ndarray:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import matrix_cases
 import numpy as np
 import pytest
 
-from ptxgen.executing import Buffer, Launch
+from ptxgen.executing import Buffer, Executor, Launch
 from ptxgen.executing.emulator import Emulator
+from ptxgen.executing.gpu import GpuExecutor, gpu_available
 from ptxgen.isa import load_table
 from ptxgen.isa.conformance import covering
 from ptxgen.isa.model import Expansion
@@ -54,6 +56,28 @@ def test_four_products_at_once(expansion: Expansion) -> None:
 def test_whole_matrices(expansion: Expansion) -> None:
     matrix_cases.wmma_case(expansion).check(EMULATOR)
     matrix_cases.wmma_case(expansion, out="col", wide=True).check(EMULATOR)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[Executor]:
+    if gpu_available() is None:
+        pytest.skip("needs an NVIDIA GPU and cuda-core (pip install 'ptxgen-local[gpu]')")
+    executor = GpuExecutor()
+    yield executor
+    executor.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("expansion", [*DENSE, *SPARSE, *QUARTERS, *WHOLE], ids=lambda e: e.opcode)
+def test_products_on_a_gpu(gpu: Executor, expansion: Expansion) -> None:
+    make = matrix_cases.mma_case
+    if expansion.name == "wmma":
+        make = matrix_cases.wmma_case
+    elif ".sp" in expansion.opcode:
+        make = matrix_cases.sparse_case
+    elif _QUARTER.search(expansion.opcode):
+        make = matrix_cases.quarter_case
+    make(expansion).check(gpu)
 
 
 ROWS = """.version 8.0

@@ -118,6 +118,65 @@ def test_simd(name: str, count: int, d: str, a: str, b: str, how: str, rows: lis
     assert evaluate(opcode, "b32", ["b32"] * 3, rows) == want
 
 
+def part(word: int, selector: str, sign: str) -> int:
+    """A byte or a half of a word, by the description of scalar selectors."""
+    bits = {"b": 8, "h": 16}[selector[0]]
+    return number(word >> int(selector[1]) * bits, bits, sign)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["b0", "b1", "b2", "b3", "h0", "h1"]), st.sampled_from(["b0", "b3", "h0", "h1"]),
+       st.sampled_from(["b0", "b1", "b2", "b3", "h0", "h1"]), SIGN, SIGN, SIGN, st.booleans(), ROWS)
+def test_selectors_of_scalars(
+    one: str, two: str, target: str, d: str, a: str, b: str, saturate: bool, rows: list[tuple[int, ...]]
+) -> None:
+    bits = {"b": 8, "h": 16}[target[0]]
+    want = []
+    for x, y, z in rows:
+        value = part(x, one, a) + part(y, two, b)
+        value = clamp(value, bits, d) if saturate else value
+        mask = ((1 << bits) - 1) << int(target[1]) * bits
+        want.append(z & ~mask | value << int(target[1]) * bits & mask)
+    body = f"mov.b32 %d, 0; vadd.{d}.{a}.{b}{'.sat' if saturate else ''} %d.{target}, %s0.{one}, %s1.{two}, %s2;"
+    assert evaluate("", "b32", ["b32"] * 3, rows, body=body) == want
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["h0", "h1", "h10"]), st.tuples(*[st.integers(0, 3)] * 4), st.booleans(), ROWS)
+def test_selectors_of_pairs(mask: str, picks: tuple[int, ...], add: bool, rows: list[tuple[int, ...]]) -> None:
+    want = []
+    for x, y, z in rows:
+        both = x | y << 32
+        result = z
+        for place, (i, j) in enumerate(zip(picks[:2], picks[2:], strict=True)):
+            if str(place) in mask[1:]:
+                value = number(both >> 16 * i, 16, "s32") - number(both >> 16 * j, 16, "u32")
+                hole = 0xFFFF << 16 * place
+                result = result + value if add else result & ~hole | value << 16 * place & hole
+        want.append(result & 0xFFFFFFFF)
+    first, second = (f"h{two[1]}{two[0]}" for two in (picks[:2], picks[2:]))
+    opcode = "vsub2.s32.s32.u32" + (".add" if add else "")
+    body = f"mov.b32 %d, 0; {opcode} %d.{mask}, %s0.{first}, %s1.{second}, %s2;"
+    assert evaluate("", "b32", ["b32"] * 3, rows, body=body) == want
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.sampled_from(["product", "third"]), SIGN, SIGN, st.booleans(), st.sampled_from(["", ".shr7", ".shr15"]), ROWS
+)
+def test_negated_sources_of_vmad(
+    which: str, a: str, b: str, saturate: bool, scale: str, rows: list[tuple[int, ...]]
+) -> None:
+    want = []
+    for x, y, z in rows:
+        product, third = number(x, 32, a) * number(y, 32, b), number(z, 32, "s32")
+        value = (third - product if which == "product" else product - third) >> int(scale[4:] or 0)
+        want.append((clamp(value, 32, "s32") if saturate else value) & 0xFFFFFFFF)
+    operands = "-%s0, %s1, %s2" if which == "product" else "%s0, %s1, -%s2"
+    body = f"vmad.s32.{a}.{b}{'.sat' if saturate else ''}{scale} %d, {operands};"
+    assert evaluate("", "b32", ["b32"] * 3, rows, body=body) == want
+
+
 def nth(mask: int, base: int, offset: int) -> int:
     """The manual's loop."""
     if offset == 0:
