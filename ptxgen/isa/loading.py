@@ -101,7 +101,7 @@ class _Chapter:
         leading = {word.removeprefix(".") for word in self.table.get("leading", "").split()}
         for entry, line in zip(self.table.get("form", ()), self.lines, strict=True):
             syntax = str(entry.get("syntax", ""))
-            told = {k: v for k, v in entry.items() if k in ("syntax", "operands") or k not in _FORM_KEYS}
+            told = {k: v for k, v in entry.items() if k in ("syntax", "operands", "undocumented") or k not in _FORM_KEYS}
             same = repr(sorted(told.items()))
             if same in seen:
                 raise self.fail(line, f"the form {syntax!r} stands twice", f"first at line {seen[same]}")
