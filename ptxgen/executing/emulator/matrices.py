@@ -72,16 +72,17 @@ def result(total: Array, type_name: str, *, saturate: bool) -> Array:
     return rounding.narrow(total + 0.0 if type_name == "f32" else total, FORMATS[type_name], "rn")
 
 
-def expand(packed: Array, metadata: Array, type_name: str, selector: int) -> Array:
+def expand(packed: Array, metadata: Array, type_name: str, selector: int, *, container: bool) -> Array:
     """The sparse matrix (warps, 16, k) whose non-zero elements are `packed` (warps, 16, k / 2).
 
     `metadata` is the register of each lane, (warps, 32). Every four bits place the elements of one chunk of columns:
-    two of four, for tf32 one of two, for 4-bit types two pairs of eight; `selector` says which lanes of each four
-    take part. Of types of 16 and 32 bits, a lane's lower half holds four chunks of row lane/4, its upper half those
-    of the row eight below. Of narrower ones a lane holds eight chunks, even lanes of one row, odd ones of the other.
+    two of four, for tf32 one of two, for 4-bit types two pairs of eight (unless they lie in a `container` of 8 bits).
+    `selector` says which lanes of each four take part. Of types of 16 and 32 bits, a lane's lower half holds four
+    chunks of row lane/4, its upper half those of the row eight below. Of narrower ones a lane holds eight chunks, even
+    lanes of one row, odd ones of the other.
     """
     warps, rows, half = packed.shape
-    pair = 2 if BITS[type_name] == 4 and not type_name.startswith("e") else 1
+    pair = 2 if BITS[type_name] == 4 and not container else 1
     kept = 1 if type_name == "tf32" else 2
     chunks = half // (kept * pair)
     matrix = np.zeros((warps, rows, 2 * half), packed.dtype)

@@ -140,7 +140,7 @@ def multiply(site: Site) -> Step:
     def run(m: Machine, lanes: Lanes) -> None:
         a, b, c = read_a(m, lanes), read_b(m, lanes), read_c(m, lanes)
         if metadata is not None:
-            a = matrices.expand(a, metadata(m, lanes)[..., 0], a_type, selector)
+            a = matrices.expand(a, metadata(m, lanes)[..., 0], a_type, selector, container=container)
         if scales is not None:
             by_row, by_column = scales(m, lanes)
             a, b = a * by_row, b * by_column
