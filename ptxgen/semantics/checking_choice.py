@@ -32,7 +32,7 @@ _REGISTERS_ONLY = frozenset(
 #: Whose result may be `_`.
 _DISCARDED = frozenset({"atom", "setp", "lop3"})
 #: Whose sources cannot be a function: what they are computed from must be known, or is no plain number.
-_NO_FUNCTIONS = frozenset({"div", "rem", "bar", "barrier", "match", "vote", "isspacep", "mbarrier", "shfl", "redux"})
+_NO_FUNCTIONS = frozenset({"bar", "barrier", "match", "vote", "isspacep", "mbarrier", "shfl", "redux"})
 #: Operands that may be a variable in shared memory by its name.
 _SHARED_NAMES = frozenset({("mapa", "a"), ("getctarank", "a")})
 #: Constants that stand in registers, by instruction and operand.
@@ -111,7 +111,8 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
     if wanted.access == "read" and "reg" in wanted.kinds and ("imm" in shape or is_offset(operand)):
         return place not in _REGISTERS_ONLY and not _is_packed_video(expansion)
     if wanted.access == "read" and "reg" in wanted.kinds and "function" in shape:
-        return wanted.type == expansion.type and expansion.name not in _NO_FUNCTIONS
+        divides = expansion.name in ("div", "rem") and expansion.type in ("u16", "s16", "u64", "s64")
+        return wanted.type == expansion.type and expansion.name not in _NO_FUNCTIONS and not divides
     if place in _SHARED_NAMES and "symbol" in shape:
         return True
     if wanted.access == "write" and "sink" in shape:

@@ -24,7 +24,7 @@ from ptxgen.semantics.checking_addresses import check_address
 from ptxgen.semantics.checking_choice import choose
 from ptxgen.semantics.checking_immediates import check_immediates, unenforced
 from ptxgen.semantics.checking_scopes import Findings, Scope
-from ptxgen.semantics.operands import is_special, meaning
+from ptxgen.semantics.operands import is_offset, is_special, meaning
 
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
@@ -122,11 +122,12 @@ def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, con
         if isinstance(operand, Vector) and "vector" not in wanted.kinds and chosen.name not in _SINGLE_VECTORS:
             findings.error(operand.span, "operand-kind", f"{chosen.opcode} takes no vector here",
                            "leave the braces out")
-        if chosen.name in _OF_A_SPACE and isinstance(operand, Name) and wanted.access == "read":
-            found = scope.lookup(operand.text)
+        named = operand.base if is_offset(operand) else operand
+        if chosen.name in _OF_A_SPACE and isinstance(named, Name) and wanted.access == "read":
+            found = scope.lookup(named.text)
             space = _OF_A_SPACE[chosen.name] or chosen.slots.get("space", "").partition("::")[0]
             if found is not None and found.role == "variable" and space and found.space != space:
-                findings.error(operand.span, "state-space", f"{operand.text} is in .{found.space}, not in .{space}",
+                findings.error(operand.span, "state-space", f"{named.text} is in .{found.space}, not in .{space}",
                                f"write cvta.{found.space}.u64" if chosen.name == "cvta" else "")
 
 
