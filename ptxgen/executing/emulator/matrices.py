@@ -78,8 +78,8 @@ def expand(packed: Array, metadata: Array, type_name: str, selector: int, *, con
     `metadata` is the register of each lane, (warps, 32). Every four bits place the elements of one chunk of columns:
     two of four, for tf32 one of two, for 4-bit types two pairs of eight (unless they lie in a `container` of 8 bits).
     `selector` says which lanes of each four take part. Of types of 16 and 32 bits, a lane's lower half holds four
-    chunks of row lane/4, its upper half those of the row eight below. Of narrower ones a lane holds eight chunks, even
-    lanes of one row, odd ones of the other.
+    chunks of row lane/4, its upper half those of the row eight below. Of narrower ones a lane holds eight chunks,
+    even lanes of one row, odd ones of the other.
     """
     warps, rows, half = packed.shape
     pair = 2 if BITS[type_name] == 4 and not container else 1
