@@ -101,8 +101,8 @@ class _Chapter:
         leading = {word.removeprefix(".") for word in self.table.get("leading", "").split()}
         for entry, line in zip(self.table.get("form", ()), self.lines, strict=True):
             syntax = str(entry.get("syntax", ""))
-            told = {k: v for k, v in entry.items() if k in ("syntax", "operands", "undocumented") or k not in _FORM_KEYS}
-            same = repr(sorted(told.items()))
+            telling = (entry.keys() - _FORM_KEYS) | (entry.keys() & {"syntax", "operands", "undocumented"})
+            same = repr(sorted((key, entry[key]) for key in telling))
             if same in seen:
                 raise self.fail(line, f"the form {syntax!r} stands twice", f"first at line {seen[same]}")
             seen[same] = line
@@ -196,8 +196,7 @@ def _read_row(
 def _check_availability(availability: Availability, surroundings: Surroundings) -> None:
     """Versions and targets are ones that the table knows."""
     targets = surroundings.targets
-    versions = [availability.ptx] if availability.removed_ptx is None else [availability.ptx, availability.removed_ptx]
-    for version in versions:
+    for version in (availability.ptx, availability.removed_ptx or availability.ptx):
         if version not in surroundings.versions:
             raise ValueError(f"there is no PTX version {version}")
     for name in availability.targets:
