@@ -10,7 +10,7 @@ from typing import Any, Literal
 from lark import Token, Transformer
 
 from ptxgen.ptx import constants
-from ptxgen.ptx.declaring import Declaration, Unlinked, declare, words
+from ptxgen.ptx.declaring import Declaration, Unlinked, check_head, declare, words
 from ptxgen.ptx.diagnostics import Diagnostic
 from ptxgen.ptx.elements import Element, addressed, element_size
 from ptxgen.ptx.sections import words_of, wrong_line
@@ -182,6 +182,7 @@ class Builder(Transformer[Token, Module]):
     def parameter(self, c: Children) -> Variable:
         place = next(i for i, t in enumerate(c) if isinstance(t, Token) and t.type in ("IDENT", "UNDERSCORE"))
         head = Declaration.of(c[:place])
+        check_head(c[:place], self.fault)
         return self._sized(declare(head, c[place], c[place + 1 :], self.fault)).named(())
 
     def function_directive(self, c: Children) -> Directive:
@@ -215,8 +216,9 @@ class Builder(Transformer[Token, Module]):
     # ------------------------------------------------------------ declarations
 
     def variable(self, c: Children) -> list[Any]:
-        place = next(i for i, t in enumerate(c) if isinstance(t, tuple) and t[0] == "declarator")
+        place = next((i for i, t in enumerate(c) if isinstance(t, tuple) and t[0] == "declarator"), len(c))
         head = Declaration.of(c[:place])
+        check_head(c[:place], self.fault)
         return [self._sized(declare(head, t[1], t[2:], self.fault)) for t in c[place:] if isinstance(t, tuple)]
 
     def _sized(self, declared: Unlinked) -> Unlinked:
@@ -253,6 +255,10 @@ class Builder(Transformer[Token, Module]):
 
     def initial_list(self, c: Children) -> list[Any]:
         return [name_of(t) if isinstance(t, Token) else t for t in c]
+
+    def field(self, c: Children) -> Name:
+        value = str(c[1]) if isinstance(c[1], Token) else c[1].text
+        return Name(f"{c[0]} = {value}", between(c[0], c[1]))
 
     def wrapped_symbol(self, c: Children) -> Operand:
         inner = Name(f"{c[0]}({c[1]})", between(c[0], c[1]))
@@ -333,13 +339,13 @@ class Builder(Transformer[Token, Module]):
         return Negated(name_of(c[1]), between(c[0], c[1]), "-")
 
     def element(self, c: Children) -> Element:
+        self.has_elements = True
         return Element(name_of(c[0]), self._offset(c[2]), between(c[0], c[-1]))
 
     def symbol_offset(self, c: Children) -> Address:
         return Address(name_of(c[0]), self._offset(c[-1]), (), False, between(c[0], c[-1]))
 
     def vector(self, c: Children) -> Vector:
-        self.has_elements = True
         return Vector(c[1], between(c[0], c[-1]))
 
     def address(self, c: Children) -> Address:

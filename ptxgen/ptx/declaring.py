@@ -48,6 +48,21 @@ class Declaration:
         return cls(space, kind, vector, alignment, tuple(attributes))
 
 
+def check_head(parts: Sequence[Any], fault: Fault) -> None:
+    """What the words before a declared name say too often, too late or not at all."""
+    vectors = [t for t in parts if isinstance(t, Token) and t.type == "VECTOR"]
+    for vector in vectors[1:]:
+        fault(_token_span(vector), "bad-vector", "a variable has one .v2 or .v4", "")
+    if vectors and vectors[0] == ".v1":
+        fault(_token_span(vectors[0]), "bad-vector", "there are no .v1 variables", "leave it out")
+    after = parts[parts.index(vectors[0]) :] if vectors else ()
+    if any(isinstance(t, tuple) and t[0] == "align" for t in after):
+        fault(_token_span(vectors[0]), "misplaced-alignment", f".align stands before {vectors[0]}", "")
+    for token in parts:
+        if isinstance(token, Token) and token.type == "ATTRIBUTE" and not split_attributes(str(token)):
+            fault(_token_span(token), "bad-attribute", ".attribute names none", "write .attribute(.managed)")
+
+
 @dataclass(frozen=True, slots=True)
 class Unlinked:
     """A variable that still waits for the linkage written before it."""
@@ -77,18 +92,23 @@ def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) 
             def report(text: str) -> None:
                 fault(span, "bad-initialiser", text, "")
 
-            if isinstance(value, list) and not shape:
+            if isinstance(value, list) and not shape and not _are_fields(value):
                 report("a single value stands without braces")
             elif shape and not isinstance(value, list):
                 report("the values of an array or a vector stand in braces")
             values = value if isinstance(value, list) else [value]
-            initialiser = flatten(values, shape, report, head.vector) if shape else tuple(values[:1])
+            initialiser = flatten(values, shape, report, head.vector) if shape else tuple(values)
     return Unlinked(
         Variable(
             head.space, head.type, str(name), count, head.vector, head.alignment,
             tuple(dimensions), initialiser, (), head.attributes, span,
         )
     )
+
+
+def _are_fields(values: list[Any]) -> bool:
+    """Whether they are `width = 4` and the like, which textures, samplers and surfaces have."""
+    return bool(values) and all(isinstance(v, Name) and "=" in v.text for v in values)
 
 
 def flatten(

@@ -152,7 +152,7 @@ def _variable(variable: Variable) -> str:
 def _initialiser(variable: Variable) -> str:
     values = [print_operand(v) for v in variable.initialiser or ()]
     shape = [*variable.dimensions, *([variable.vector] if variable.vector > 1 else [])]
-    if not shape and len(values) == 1:
+    if not shape and len(values) == 1 and " = " not in values[0]:
         return values[0]
     return _nested(values, shape)
 

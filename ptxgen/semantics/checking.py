@@ -24,7 +24,7 @@ from ptxgen.semantics.checking_headings import check_headings
 from ptxgen.semantics.checking_instructions import Context, check_instruction, names_in
 from ptxgen.semantics.checking_lost import trustworthy
 from ptxgen.semantics.checking_pragmas import Debugging, check_debugging, check_pragma
-from ptxgen.semantics.checking_prototypes import check_labelled
+from ptxgen.semantics.checking_prototypes import check_branches, check_labelled
 from ptxgen.semantics.checking_scopes import Findings, Scope, declare, declare_directive, declare_labels
 from ptxgen.semantics.checking_signatures import (
     check_extern_variables,
@@ -158,5 +158,6 @@ class _Walk:
         else:
             names = names_in(instruction.operands)
             check_function_addresses(instruction, names, scope, self.whole.callees, self.ground)
+        check_branches(instruction, scope, self.ground)
         check_passing(instruction, scope, self.passing, self.ground)
         self.flow.steps.append(step_of(instruction, chosen, scope))

@@ -18,7 +18,7 @@ class Passing:
 
 
 def check_passing(instruction: Instruction, scope: Scope, passing: Passing, ground: Ground) -> None:
-    """A value comes back only from a call above; neither side of a call depends on a guard, and there is no address."""
+    """A value comes back only from a call above; neither side of it takes a guard, and there is no address."""
     findings = ground.findings
     if instruction.opcode.partition(".")[0] == "call":
         if instruction.operands and isinstance(instruction.operands[0], Arguments):

@@ -12,6 +12,14 @@ from ptxgen.semantics.operands import fits_bits
 
 #: Types that no initial value can be given for.
 _WITHOUT = ("f16", "f16x2", "pred")
+#: What textures, samplers and surfaces are described by (manual, "Texture Sampler and Surface Types").
+_IMAGE = ("width", "height", "depth", "channel_data_type", "channel_order")
+_SAMPLING = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2")
+_FIELDS = {
+    "texref": (*_IMAGE, "normalized_coords", *_SAMPLING),
+    "samplerref": ("force_unnormalized_coords", *_SAMPLING),
+    "surfref": (*_IMAGE, "memory_layout", "array_size"),
+}
 #: Types that can hold an address, the whole of it or 32 bits; and those for one byte of it.
 _ADDRESSES = ("u64", "u32")
 _ADDRESS_BYTES = ("u8", *_ADDRESSES)
@@ -33,7 +41,7 @@ def check_initialiser(variable: Variable, scope: Scope, ground: Ground) -> None:
         hint = "declare .b16 and give the bits" if variable.type == "f16" else ""
         findings.error(span, "bad-initialiser", f"a .{variable.type} variable takes no initial value", hint)
         return
-    if all(extent is not None for extent in variable.dimensions):
+    if all(extent is not None for extent in variable.dimensions) and variable.type not in _FIELDS:
         fitting = prod(extent or 0 for extent in variable.dimensions) * variable.vector
         if len(values) > fitting:
             findings.error(span, "bad-initialiser", f"{len(values)} values where {fitting} fit")
@@ -67,6 +75,13 @@ def _check_symbol(value: Operand, variable: Variable, scope: Scope, ground: Grou
     findings = ground.findings
     base = value.base if isinstance(value, Address) else value
     if not isinstance(base, Name):
+        return
+    if "=" in base.text:
+        if variable.type not in _FIELDS:
+            findings.error(base.span, "bad-initialiser", f"a .{variable.type} variable has no fields")
+        elif (name := base.text.partition(" ")[0]) not in _FIELDS[variable.type]:
+            findings.error(base.span, "bad-initialiser", f"a .{variable.type} has no field {name}",
+                           f"it has {', '.join(_FIELDS[variable.type])}")
         return
     wrapped = _WRAPPED.fullmatch(base.text)
     operator, name = (wrapped[1], wrapped[2].partition("+")[0]) if wrapped else ("", base.text)

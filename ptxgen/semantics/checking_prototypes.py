@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from ptxgen.ptx.parsing import parse_tolerant
-from ptxgen.ptx.tree import Directive, Function
+from ptxgen.ptx.tree import Directive, Function, Instruction, Name
 from ptxgen.semantics.checking_availability import Ground, require
 from ptxgen.semantics.checking_scopes import Scope
 from ptxgen.semantics.checking_signatures import check_parameters
@@ -47,6 +47,16 @@ def _check_prototype(directive: Directive, scope: Scope, ground: Ground) -> None
             require(f".{inner.name}", span, ground)
         if inner.name == "noreturn" and prototype.returns:
             findings.error(span, "function-directive", "what returns a value is not .noreturn")
+
+
+def check_branches(instruction: Instruction, scope: Scope, ground: Ground) -> None:
+    """`brx.idx` goes through a list of labels."""
+    last = instruction.operands[-1] if instruction.operands else None
+    if instruction.opcode.partition(".")[0] == "brx" and isinstance(last, Name):
+        listed = scope.detail(last.text)
+        if isinstance(listed, Directive) and listed.name != "branchtargets":
+            ground.findings.error(last.span, "branch-targets", f"{last.text} is no list of labels",
+                                  f"write {last.text}: .branchtargets L1, L2;")
 
 
 @lru_cache(maxsize=256)

@@ -58,10 +58,10 @@ def _check_parameter(variable: Variable, last: bool, where: Where, ground: Groun
         findings.error(span, "parameter-space", "a parameter is in .param or in .reg",
                        "pass a pointer to what lies in memory")
         return
-    if variable.space == "param" and (variable.vector > 1 or variable.type == "f16x2"):
+    if variable.space == "param" and not variable.dimensions and (variable.vector > 1 or variable.type == "f16x2"):
         findings.error(span, "parameter-type", f"a parameter is no vector: {variable.name}",
                        f"declare an array of bytes: .align {symbol_of(variable, ground.table).size} .b8")
-    if where != "entry" and variable.type in OPAQUE:
+    if where != "entry" and variable.type in OPAQUE and not variable.dimensions:
         findings.error(span, "parameter-type", f".{variable.type} parameters belong to kernels")
     if len(variable.dimensions) > 1:
         findings.error(span, "parameter-type", "a parameter has one dimension at most")

@@ -12,6 +12,7 @@ from ptxgen.semantics.checking_scopes import Scope, symbol_of
 
 Where = Literal["module", "entry", "func"]
 OPAQUE = ("texref", "samplerref", "surfref")
+_UNREAD = ("bf16", "bf16x2", "tf32")
 _WIDEST_VECTOR = 128
 _VECTORS = (1, 2, 4)
 _LARGEST_ALIGNMENT = 1 << 31
@@ -70,10 +71,12 @@ def check_type(variable: Variable, ground: Ground) -> bool:
         return False
     opaque = variable.type in OPAQUE
     if not known.register and not opaque and variable.space != "reg":
+        # Assemblers do not look at the type of an array's elements; three types they do not read at all.
+        report = findings.warn if variable.dimensions and variable.type not in _UNREAD else findings.error
         bits = next(b for b in (8, 16, 32, 64) if known.bits <= b)
-        findings.error(span, "instruction-type", f".{variable.type} is a type of instructions, not of variables",
-                       f"declare .b{bits}")
-    else:
+        report(span, "instruction-type", f".{variable.type} is a type of instructions, not of variables",
+               f"declare .b{bits}")
+    elif not variable.dimensions:
         needed = known.availability
         require_since(f".{variable.type}", str(needed.ptx), needed.sm, span, ground)
     if variable.type == "samplerref" and not variable.dimensions and "texmode_independent" not in ground.options:
@@ -147,10 +150,10 @@ def _check_place(variable: Variable, ground: Ground, where: Where) -> None:
         if where != "module":
             findings.error(span, "module-scope", f"a .{variable.type} variable belongs to the module",
                            "move the declaration above the function")
-        elif variable.space != "global":
+        elif variable.space != "global" and not variable.dimensions:
             findings.error(span, "opaque-space",
                            f"a .{variable.type} variable is in .global, not in .{variable.space}")
-    if variable.space == "param" and (variable.vector > 1 or variable.type == "f16x2"):
+    if variable.space == "param" and not variable.dimensions and (variable.vector > 1 or variable.type == "f16x2"):
         findings.error(span, "parameter-type", "a parameter is no vector", "declare an array: .align 8 .b8 name[8]")
     size = symbol_of(variable, ground.table).size
     if "extern" not in variable.linkage and (size is None or size == 0):
