@@ -67,3 +67,47 @@ def test_broken_kernels_get_a_verdict(seed: int) -> None:
         return
     assert outcome.ok == (not outcome.faults)
     assert len(outcome.buffers) == len(given)
+
+
+def test_addresses_of_32_bits_are_refused_in_words() -> None:
+    ptx = ".version 8.0\n.target sm_80\n.address_size 32\n.visible .entry k() { ret; }\n"
+    (fault,) = Emulator().run(ptx, None, Launch((1, 1, 1), (1, 1, 1)), []).faults
+    assert fault.kind == "unsupported"
+    assert ".address_size 32" in fault.message
+
+
+SPELLINGS = """.version 8.0
+.target sm_90
+.address_size 64
+.func (.reg .v2 .b16 r) turned(.reg .v2 .b16 x) { mov.v2.b16 r, {x.y, x.x}; ret; }
+.const .align 8 .u64 here = generic(cell)+4;
+.const .align 1 .b8 low[2] = {0xFF(cell), 0xFF00(cell)};
+.global .align 8 .b32 cell[2] = {5, 6};
+.visible .entry k(.param .u64 out)
+{
+.reg .pred p; .reg .b32 a, b; .reg .b64 at, q; .reg .v2 .b16 v, w; .reg .v4 .b32 wide; .reg .b16 h<4>;
+.local .align 8 .b64 box;
+ld.param.u64 at, [out];
+%s
+st.global.u32 [at], a;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize(("body", "want"), [
+    ("mov.v2.b16 v, {1, 2}; call (w), turned, (v); mov.b32 a, w;", 2 | 1 << 16),
+    ("mov.b32 b, 0x50007; mov.b32 v, b; mov.b32 a, {v.y, v.x};", 7 << 16 | 5),
+    ("mov.v4.b32 wide, {1, 2, 3, 4}; add.u32 a, wide.x, wide.w; add.u32 a, a, wide.b;", 8),
+    ("mov.u64 q, 40; st.local.u64 [box], q+2; ld.local.u64 q, [box]; cvt.u32.u64 a, q;", 42),
+    ("ld.global.b32 {a}, [cell];", 5),
+    ("mov.b32 b, 9; st.global.b32 [cell], {b}; ld.global.b32 a, [cell];", 9),
+    ("selp.u32 a, 3, 4, 1;", 3),
+    ("ld.const.u64 q, [here]; ld.u32 a, [q];", 6),
+    ("ld.const.u8 h0, [low]; ld.const.u8 h1, [low+1]; mov.b32 a, {h0, h1}; mov.u64 q, cell; cvt.u32.u64 b, q;"
+     "and.b32 b, b, 0xFF; and.b32 a, a, 0xFFFF; sub.u32 a, a, b;", 0),
+])
+def test_spellings_that_assemblers_take(body: str, want: int) -> None:
+    outcome = Emulator().run(SPELLINGS % body, None, Launch((1, 1, 1), (1, 1, 1)), [Buffer(np.zeros(1, np.uint32))])
+    assert outcome.ok, outcome.faults
+    assert int(outcome.buffers[0][0]) == want  # type: ignore[index]

@@ -279,10 +279,11 @@ class Builder:
     ) -> None:
         reader = Site(site.instruction, of, "mov", (type_name,), (type_name,))
         writer = Site(site.instruction, to, "mov", (type_name,), (type_name,))
-        get, put = reader.bits(source, type_name), writer.put(target, type_name)
-        step = Step("plain", site.line, site.instruction.opcode, lambda m, lanes: put(m, lanes, get(m, lanes)))
-        step.reads, step.writes = tuple(reader.reads), tuple(writer.writes)
-        self.steps.append(step)
+        for to_one, of_one in zip(writer.elements(target), reader.elements(source), strict=True):
+            run = calling.moved(reader.bits(of_one, type_name), writer.put(to_one, type_name))
+            step = Step("plain", site.line, site.instruction.opcode, run)
+            step.reads, step.writes = tuple(reader.reads), tuple(writer.writes)
+            self.steps.append(step)
 
 
 def _module_scope(registers: Registers, layout: Layout, module: Module) -> Scope:
@@ -338,6 +339,8 @@ def build(module: Module, name: str | None) -> Program:
     entry = find_entry(module, name)
     if entry.body is None:
         raise UsageError(f"the entry {entry.name!r} is declared and not defined")
+    if module.address_size == 32:
+        raise Unsupported(module.span.line, "addresses of 32 bits (.address_size 32); only those of 64 are emulated")
     builder, scope = begin(module, entry)
     registers, layout = builder.registers, builder.layout
     builder.enter(entry.body, scope, None)

@@ -20,7 +20,7 @@ from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import FUNCTIONS
 from ptxgen.executing.emulator.program import Run, Step
 from ptxgen.executing.emulator.scope import FunctionSymbol, LabelSymbol, RegisterSymbol, Scope, VariableSymbol
-from ptxgen.executing.emulator.site import Site
+from ptxgen.executing.emulator.site import Getter, Putter, Site
 from ptxgen.executing.emulator.stack import Address as Place
 from ptxgen.executing.emulator.stack import Frame
 from ptxgen.executing.emulator.values import BITS
@@ -251,6 +251,11 @@ def unload(
 def _plain(builder: Builder, site: Site, run: Run, also: Site | None = None) -> None:
     step = Step("plain", site.line, site.instruction.opcode, run)
     builder.add(step, also or Site(site.instruction, site.scope, "mov", (), ()))
+
+
+def moved(get: Getter, put: Putter) -> Run:
+    """One register (or constant) into another."""
+    return lambda m, lanes: put(m, lanes, get(m, lanes))
 
 
 def enter_routine(builder: Builder, routine: Routine, scope: Scope) -> None:

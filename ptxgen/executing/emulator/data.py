@@ -23,7 +23,24 @@ STRONG = ("volatile", "relaxed", "acquire", "release", "mmio")
 
 
 def move(site: Site) -> Run:
+    if site.has("v2", "v4", "v8"):
+        return _move_elements(site)
     return site.simple(lambda a: a, site.type, site.bits(site.operands[1], site.type))
+
+
+def _move_elements(site: Site) -> Run:
+    """mov.v2 and mov.v4: all sources are read before anything is written."""
+    getters = [site.bits(element, site.type) for element in site.elements(site.operands[1])]
+    puts = [site.put(element, site.type) for element in site.elements(site.operands[0])]
+    if len(getters) != len(puts):
+        raise site.unsupported(f"{len(puts)} elements from {len(getters)}")
+
+    def run(m: Machine, lanes: Lanes) -> None:
+        values = [np.array(get(m, lanes)) for get in getters]
+        for put, value in zip(puts, values, strict=True):
+            put(m, lanes, value)
+
+    return run
 
 
 # ---------------------------------------------------------------- loads and stores

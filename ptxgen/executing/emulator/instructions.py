@@ -41,7 +41,6 @@ from ptxgen.isa.model import Kind, Mismatch
 from ptxgen.isa.selectors import is_selector
 from ptxgen.ptx.tree import (
     Address,
-    Arguments,
     Immediate,
     Instruction,
     Name,
@@ -111,6 +110,8 @@ NEEDS_GPU: dict[str, str] = {
 CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "alloca", "stacksave", "stackrestore"})
 
 
+_PAIR: frozenset[Kind] = frozenset({"pair"})
+_VECTOR: frozenset[Kind] = frozenset({"vector"})
 _NAMES: frozenset[Kind] = frozenset({"label", "symbol", "function", "prototype", "targets"})
 
 
@@ -119,16 +120,21 @@ def _kinds(operand: Operand, scope: Scope, line: int) -> frozenset[Kind]:
     if isinstance(operand, Name):
         return _kinds_of_name(operand.text, scope, line)
     if isinstance(operand, Address):
-        return frozenset({"address" if operand.brackets else "symbol"})
+        symbol = scope.find(operand.base.text) if operand.base is not None else None
+        in_register = isinstance(symbol, RegisterSymbol)
+        return frozenset({"address" if operand.brackets else "reg" if in_register else "symbol"})
+    if isinstance(operand, Immediate):
+        # Assemblers take a constant for a predicate.
+        return frozenset({"imm", "pred"})
+    if isinstance(operand, Vector) and len(operand.elements) == 1:
+        return _VECTOR | _kinds(operand.elements[0], scope, line)
     if isinstance(operand, Negated):
         return frozenset({"not-pred" if operand.sign == "!" else "reg"})
     if isinstance(operand, Pair):
         # A result beside one that is discarded is as good as the result alone.
         alone = operand.second == Name("_") and operand.first != Name("_")
-        pair: frozenset[Kind] = frozenset({"pair"})
-        return pair | _kinds(operand.first, scope, line) if alone else pair
-    kind: Kind = {Immediate: "imm", Vector: "vector", Arguments: "arguments"}[type(operand)]  # type: ignore[assignment]
-    return frozenset({kind})
+        return _PAIR | _kinds(operand.first, scope, line) if alone else _PAIR
+    return _VECTOR if isinstance(operand, Vector) else frozenset({"arguments"})
 
 
 def _kinds_of_name(name: str, scope: Scope, line: int) -> frozenset[Kind]:
@@ -152,6 +158,15 @@ def _kinds_of_name(name: str, scope: Scope, line: int) -> frozenset[Kind]:
     return _NAMES
 
 
+def _plainer(written: Operand, kinds: frozenset[Kind]) -> Operand:
+    """A pair whose second result is discarded, or a vector of one, as its first element where only that may stand."""
+    if isinstance(written, Pair) and "pair" not in kinds:
+        return written.first
+    if isinstance(written, Vector) and len(written.elements) == 1 and "vector" not in kinds:
+        return written.elements[0]
+    return written
+
+
 def canonical(instruction: Instruction, scope: Scope) -> Site:
     """The instruction with its modifiers in the table's order.
 
@@ -166,10 +181,8 @@ def canonical(instruction: Instruction, scope: Scope) -> Site:
     for written, operand in zip(instruction.operands, found.operands, strict=True):
         if isinstance(written, Vector) and found.name not in {"mov"} and len(written.elements) != operand.vector:
             raise Unsupported(line, f"{found.opcode} takes a vector of {operand.vector}, not {len(written.elements)}")
-    kept = tuple(
-        written.first if isinstance(written, Pair) and "pair" not in operand.kinds else written
-        for written, operand in zip(instruction.operands, found.operands, strict=True)
-    )
+    pairs = zip(instruction.operands, found.operands, strict=True)
+    kept = tuple(_plainer(written, operand.kinds) for written, operand in pairs)
     if kept != instruction.operands:
         instruction = replace(instruction, operands=kept)
     name, *words = found.opcode.split(".")

@@ -102,6 +102,10 @@ class Site:
         if isinstance(operand, Vector):
             return self._packed(operand, type_name)
         if isinstance(operand, Address) and not operand.brackets:
+            symbol = self.scope.find(operand.base.text) if operand.base is not None else None
+            if isinstance(symbol, RegisterSymbol):
+                register, offset = self._register(symbol, dtype), operand.offset
+                return lambda m, lanes: register(m, lanes) + np.array(offset & (1 << dtype.itemsize * 8) - 1, dtype)
             return self._constant_address(operand.base, operand.offset, dtype)
         if not isinstance(operand, Name):
             raise self.unsupported("an operand of a kind that cannot be read")
