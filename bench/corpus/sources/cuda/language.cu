@@ -14,7 +14,9 @@ template <int N> __device__ __noinline__ int fibonacci() { if constexpr (N < 2) 
 
 __constant__ constexpr unsigned short crc[16] = {0, 4129, 8258, 12387, 16516, 20645, 24774, 28903, 33032, 37161, 41290, 45419, 49548, 53677, 57806, 61935};
 __device__ const char *const words[4] = {"zero", "one", "two", "\x80\xff"};
-__device__ int (*const operations[2])(int, int) = {[](int a, int b) { return a + b; }, [](int a, int b) { return a * b; }};
+__device__ int added(int a, int b) { return a + b; }
+__device__ int multiplied(int a, int b) { return a * b; }
+__device__ int (*const operations[2])(int, int) = {added, multiplied};
 __device__ struct { int i; const char *s; double d; } records[2] = {{1, "first", 1.5}, {2, "second", -2.5}};
 
 template <typename F> __global__ void launched(F f, int *out) { out[threadIdx.x] = f(threadIdx.x); }
