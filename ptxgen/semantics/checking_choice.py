@@ -53,7 +53,10 @@ def choose(
             refusal
             for operand, wanted in zip(instruction.operands, expansion.operands, strict=True)
             if not isinstance(operand, Address) or not operand.brackets
-            for refusal in _operand_refusals(operand, wanted, scope, context)
+            for refusal in (
+                *_operand_refusals(operand, wanted, scope, context),
+                *_packed_refusals(operand, wanted, expansion, scope),
+            )
         ]
         errors = sum(refusal.severity == "error" for refusal in against) + _parts_missing(expansion, instruction)
         rank = (errors, _unavailable(expansion, context), len(against))
@@ -112,7 +115,8 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
         return place not in _REGISTERS_ONLY and not _is_packed_video(expansion)
     if wanted.access == "read" and "reg" in wanted.kinds and "function" in shape:
         divides = expansion.name in ("div", "rem") and expansion.type in ("u16", "s16", "u64", "s64")
-        return wanted.type == expansion.type and expansion.name not in _NO_FUNCTIONS and not divides
+        refused = expansion.name in _NO_FUNCTIONS or divides or _is_packed_video(expansion)
+        return wanted.type == expansion.type and not refused
     if place in _SHARED_NAMES and "symbol" in shape:
         return True
     if wanted.access == "write" and "sink" in shape:
@@ -146,6 +150,17 @@ def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: C
         if found is not None and found.role == "function" and "reg" in wanted.kinds:
             return [_function_as_data(operand)]
     return list(refusals(operand, wanted, scope.lookup, context.table))
+
+
+def _packed_refusals(operand: Operand, wanted: Wanted, expansion: Expansion, scope: Scope) -> list[Refusal]:
+    """A .f16x2 register is as good as 32 bits where the instruction's own type is wanted, and nowhere else."""
+    if not isinstance(operand, Name):
+        return []
+    found = meaning(operand.text, scope.lookup)
+    if found is None or found.type != "f16x2" or wanted.type in ("f16x2", "b32", expansion.type):
+        return []
+    return [Refusal("operand-type", f"{operand.text} is .f16x2, but .{wanted.type} is wanted here",
+                    "copy the bits with mov.b32", span=operand.span)]
 
 
 def _function_as_data(name: Name) -> Refusal:

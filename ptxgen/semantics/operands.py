@@ -341,6 +341,10 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
                 yield Refusal(
                     "operand-kind", f"{element.text} is no single register", span=element.span
                 )
+            elif found is None and isinstance(element, Name) and is_special(element.text, table):
+                if wanted.access != "read":
+                    yield Refusal("operand-kind", f"{element.text} cannot be written to", span=element.span)
+                yield from refusals(element, replace(single, wider=False), lookup, table)
             elif not (mixed and found is not None and _same_width(found.type, wanted.type, table)):
                 yield from refusals(element, single, lookup, table)
 
