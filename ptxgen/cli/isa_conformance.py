@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
         jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core.")] = 0,
         fresh: Annotated[bool, typer.Option("--fresh", help="Forget what earlier runs heard.")] = False,
         update: Annotated[bool, typer.Option("--update", help="Record what is found.")] = False,
+        checker: Annotated[bool, typer.Option("--checker/--no-checker", help="Ask our own checker too.")] = True,
         ptxas: Annotated[
             str | None, typer.Option(help="Ask this ptxas only: a path, or the beginning of a version.")
         ] = None,
@@ -67,16 +68,16 @@ def register(app: typer.Typer) -> None:
         if fresh:
             memory.unlink(missing_ok=True)
         started = time.monotonic()
-        judges = partial(make_judges, tuple(tools))
+        judges = partial(make_judges, tuple(tools), checker)
         with _progress(sum(len(each.forms) for each in work)) as step:
             results = conform(work, judges, jobs=jobs or os.cpu_count() or 1, memory=memory, done=step)
         complete = not (names or form or sample_)
         return _report(table, results, complete, bool(sample_), update, every, json, time.monotonic() - started)
 
 
-def make_judges(tools: Sequence[Ptxas]) -> Judges:
+def make_judges(tools: Sequence[Ptxas], checker: bool) -> Judges:
     """The assemblers and the checker, made in the process that asks them."""
-    return Judges(tuple((tool.version, partial(_assemble, tool)) for tool in tools), _check)
+    return Judges(tuple((tool.version, partial(_assemble, tool)) for tool in tools), _check if checker else None)
 
 
 def _assemble(tool: Ptxas, text: str, arch: str) -> list[tuple[int, str]] | None:
@@ -92,31 +93,28 @@ def _assemble(tool: Ptxas, text: str, arch: str) -> list[tuple[int, str]] | None
 
 def _check(statements: Sequence[str], arch: str, version: Version) -> list[bool]:
     """Whether our own checker takes each statement."""
-    from ptxgen.ptx import PtxSyntaxError, parse, parse_statement
+    from ptxgen.ptx import PtxSyntaxError, parse
     from ptxgen.semantics import check_module
 
     taken = [True] * len(statements)
-    for index, statement in enumerate(statements):
-        try:
-            parse_statement(statement)
-        except PtxSyntaxError:
-            taken[index] = False
-    read = [index for index, ok in enumerate(taken) if ok]
+    read = list(range(len(statements)))
     while read:
         text, first = module([statements[index] for index in read], arch, version)
+        parsed = True
         try:
-            tree = parse(text)
+            diagnostics = check_module(parse(text), load_table(), arch)
         except PtxSyntaxError as error:
-            lines = {diagnostic.span.line - first for diagnostic in error.diagnostics}
-            for at in lines:
-                taken[read[at]] = False
-            read = [index for at, index in enumerate(read) if at not in lines]
-            continue
-        for diagnostic in check_module(tree, load_table(), arch):
-            at = diagnostic.span.line - first
-            if diagnostic.severity == "error" and 0 <= at < len(read):
-                taken[read[at]] = False
-        break
+            parsed, diagnostics = False, list(error.diagnostics)
+        wrong = {diagnostic.span.line - first for diagnostic in diagnostics if diagnostic.severity == "error"}
+        for at in wrong & set(range(len(read))):
+            taken[read[at]] = False
+        if parsed:
+            break
+        # what does not parse hides what else is wrong
+        left = [index for at, index in enumerate(read) if at not in wrong]
+        if len(left) == len(read):
+            return [False] * len(statements)         # the head itself is refused
+        read = left
     return taken
 
 
@@ -201,7 +199,10 @@ def _report(
         if update:
             write_record(path, one.tool, dict(one.lines) if complete else {**recorded, **one.lines})
         elif sampled:
-            worse[one.tool] = [f"{form}: {found.question.statement}" for form, found in one.unexplained]
+            # a form of which unexplained disagreements are recorded says nothing in a sample
+            fine = {form for form, line in recorded.items() if line.unexplained}
+            worse[one.tool] = [f"{form}: {found.question.statement}" for form, found in one.unexplained
+                               if form not in fine]
         else:
             worse[one.tool] = regressions(one, recorded)
         if complete:
@@ -223,6 +224,7 @@ def _figures(one: Judged, results: Sequence[Result], worse: Sequence[str]) -> di
     asked = sum(sum(result.asked.values()) for result in own)
     agreed = sum(sum(result.agreed.values()) for result in own)
     checked = sum(result.checker_agreed for result in own)
+    differs = sum(len(result.checker_differs) for result in own)
     kinds: dict[str, int] = {}
     for result in own:
         for kind, count in result.kinds.items():
@@ -240,7 +242,7 @@ def _figures(one: Judged, results: Sequence[Result], worse: Sequence[str]) -> di
         "explained": explained,
         "unexplained": len(one.unexplained),
         "agreement": 100 * (agreed + explained) / asked if asked else 100.0,
-        "checker_agreement": 100 * checked / asked if asked else 100.0,
+        "checker_agreement": 100 * checked / (checked + differs) if checked else None,
         "checker_differs": [_told(each) for result in own for each in result.checker_differs],
         "disagreements": [{"form": form, **_told(found)} for form, found in one.unexplained],
         "regressions": list(worse),
@@ -282,7 +284,8 @@ def _print_figures(figures: dict[str, Any]) -> None:
         f"  agreement {figures['agreement']:.4f}%: {figures['agreed']} as the table says, {figures['explained']} "
         f"explained by {figures['exceptions']} exceptions, {figures['unexplained']} unexplained"
     )
-    data.print(f"  the checker agrees on {figures['checker_agreement']:.3f}%")
+    if figures["checker_agreement"] is not None:
+        data.print(f"  the checker agrees on {figures['checker_agreement']:.3f}%")
     if figures["untested"]:
         data.print(f"  beyond this ptxas: {len(figures['untested'])} forms")
 
@@ -306,10 +309,12 @@ def _print_disagreements(judged: Sequence[Judged], every: bool) -> None:
         answers = [f"ptxas {tool}: {found.says or 'takes it'}" for tool, found in by_tool.items()]
         checked = next(iter(by_tool.values())).checked
         where = f"{question.arch}, PTX {question.version}"
+        verdicts = [f"the table {_verdict(question.takes)}"]
+        if checked is not None:
+            verdicts.append(f"the checker {_verdict(checked)}")
         data.print(
             f"{question.statement}    {where}; {question.kind}, {question.tried}{more}\n"
-            f"    the table {_verdict(question.takes)}, the checker {_verdict(checked)}, {'; '.join(answers)}\n"
-            f"    {form}"
+            f"    {', '.join(verdicts)}, {'; '.join(answers)}\n    {form}"
         )
     if len(alike) > len(shown):
         data.print(f"… and {len(alike) - len(shown)} more forms and kinds; --all lists everything")

@@ -29,10 +29,10 @@ Check = Callable[[Sequence[str], str, Version], Sequence[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """Those who are asked: assemblers by version, and the checker."""
+    """Those who are asked: assemblers by version, and perhaps the checker."""
 
     assemblers: tuple[tuple[str, Assemble], ...]
-    check: Check
+    check: Check | None
 
 
 #: The choices of a form to be asked about; None: all that are tried.
@@ -52,12 +52,12 @@ class Work:
 class Disagreement:
     """A question that an assembler answers otherwise than the table. `says` is its message, None: it accepts.
 
-    `checked` is whether our checker takes the statement.
+    `checked` is whether our checker takes the statement, None where it was not asked.
     """
 
     question: Question
     says: str | None
-    checked: bool
+    checked: bool | None
 
 
 @dataclass
@@ -188,8 +188,10 @@ class _Process:
     stop: Event | None
     _checks: dict[tuple[str, str, Version], bool] = field(default_factory=dict)
 
-    def checked(self, statements: Sequence[str], arch: str, version: Version) -> list[bool]:
+    def checked(self, statements: Sequence[str], arch: str, version: Version) -> Sequence[bool | None]:
         """What the checker says, once for all assemblers."""
+        if self.judges.check is None:
+            return [None] * len(statements)
         new = [statement for statement in statements if (statement, arch, version) not in self._checks]
         answers = self.judges.check(new, arch, version) if new else ()
         self._checks.update({(s, arch, version): taken for s, taken in zip(new, answers, strict=True)})
@@ -247,7 +249,7 @@ def _ask_one(work: Work, tool: str, assemble: Assemble) -> list[Result]:
     return results
 
 
-def _count(result: Result, question: Question, says: str | None, taken: bool) -> None:
+def _count(result: Result, question: Question, says: str | None, taken: bool | None) -> None:
     result.asked[question.group] += 1
     result.kinds[f"{question.group} {question.kind}"] += 1
     result.expansions += question.kind == "least"
@@ -257,7 +259,7 @@ def _count(result: Result, question: Question, says: str | None, taken: bool) ->
         result.disagreements.append(Disagreement(question, says, taken))
     if taken == (says is None):
         result.checker_agreed += 1
-    else:
+    elif taken is not None:
         result.checker_differs.append(Disagreement(question, says, taken))
 
 
