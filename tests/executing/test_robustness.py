@@ -103,6 +103,8 @@ ret;
     ("ld.global.b32 {a}, [cell];", 5),
     ("mov.b32 b, 9; st.global.b32 [cell], {b}; ld.global.b32 a, [cell];", 9),
     ("selp.u32 a, 3, 4, 1;", 3),
+    (".global .b32 mine[3] = {1, 2, 30}; .const .b32 yours = 4; ld.global.u32 a, [mine+8]; ld.const.u32 b, [yours];"
+     "add.u32 a, a, b;", 34),
     ("ld.const.u64 q, [here]; ld.u32 a, [q];", 6),
     ("ld.const.u8 h0, [low]; ld.const.u8 h1, [low+1]; mov.b32 a, {h0, h1}; mov.u64 q, cell; cvt.u32.u64 b, q;"
      "and.b32 b, b, 0xFF; and.b32 a, a, 0xFFFF; sub.u32 a, a, b;", 0),

@@ -100,7 +100,10 @@ class Builder:
             self.layout.placed.pop(id(variable), None)
             scope.symbols[variable.name] = self.layout.place(variable, "local")
         else:
+            known = id(variable) in self.layout.placed
             scope.symbols[variable.name] = self.layout.place(variable, variable.space)
+            if not known and variable.space in {"global", "const"}:
+                self.layout.initialise(variable, scope)
 
     def _instruction(self, instruction: Instruction, scope: Scope, end: LabelSymbol | None) -> None:
         site = instructions.canonical(instruction, scope)
