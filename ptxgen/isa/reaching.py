@@ -21,7 +21,7 @@ def check_reach(row: Row) -> None:
     shown = row.covering_choices()
     for index, slot in enumerate(row.slots):
         for value in slot.values:
-            if all(choice[index] != value for choice in shown) and not _any(row, lambda c, i=index, v=value: c[i] == v):
+            if all(choice[index] != value for choice in shown) and not _shows(row, index, value):
                 raise _fail(row, f"no choice shows .{value} in the slot {slot.name!r}", "`never` takes it away")
     conditions = [condition for condition, _ in row.needs]
     for notes in row.notes.values():
@@ -57,11 +57,11 @@ def _signature(operands: Sequence[Operand]) -> _Signature:
 
 
 def _holds_somewhere(row: Row, condition: Condition) -> bool:
-    return _any(row, lambda choice: condition.holds(row.named(choice)))
+    return any(condition.holds(row.named(choice)) for choice in row.choices())
 
 
-def _any(row: Row, test: Callable[[tuple[str, ...]], bool]) -> bool:
-    return any(test(choice) for choice in row.choices())
+def _shows(row: Row, index: int, value: str) -> bool:
+    return any(choice[index] == value for choice in row.choices())
 
 
 def _fail(row: Row, what: str, why: str = "") -> TableError:
