@@ -13,6 +13,7 @@ from ptxgen.ptx import constants
 from ptxgen.ptx.declaring import Declaration, Unlinked, check_head, declare, words
 from ptxgen.ptx.diagnostics import Diagnostic
 from ptxgen.ptx.elements import Element, addressed, element_size
+from ptxgen.ptx.places import between, name_of, operand_of, span_of
 from ptxgen.ptx.sections import words_of, wrong_line
 from ptxgen.ptx.tree import (
     Address,
@@ -46,28 +47,6 @@ class Heading:
     kind: Literal["version", "target", "address_size"]
     values: tuple[str, ...]
     span: Span
-
-
-def span_of(token: Token) -> Span:
-    """Where a token stands."""
-    return Span(token.line or 0, token.column or 0, token.end_line or 0, token.end_column or 0)
-
-
-def between(first: Any, last: Any) -> Span:
-    """From the start of one token or node to the end of another."""
-    start = first if isinstance(first, Token) else first.span
-    end = last if isinstance(last, Token) else last.span
-    return Span(start.line or 0, start.column or 0, end.end_line or 0, end.end_column or 0)
-
-
-def name_of(token: Token) -> Name:
-    """The name a token spells."""
-    return Name(str(token), span_of(token))
-
-
-def operand_of(child: Any) -> Operand:
-    """Tokens that reach an operand's place are names; the rest is built already."""
-    return name_of(child) if isinstance(child, Token) else child
 
 
 class Builder(Transformer[Token, Module]):

@@ -9,6 +9,7 @@ from typing import Any
 
 from lark import Token
 
+from ptxgen.ptx.places import span_of
 from ptxgen.ptx.printing import print_parameter
 from ptxgen.ptx.tree import Name, Operand, Span, Variable
 
@@ -52,15 +53,15 @@ def check_head(parts: Sequence[Any], fault: Fault) -> None:
     """What the words before a declared name say too often, too late or not at all."""
     vectors = [t for t in parts if isinstance(t, Token) and t.type == "VECTOR"]
     for vector in vectors[1:]:
-        fault(_token_span(vector), "bad-vector", "a variable has one .v2 or .v4", "")
+        fault(span_of(vector), "bad-vector", "a variable has one .v2 or .v4", "")
     if vectors and vectors[0] == ".v1":
-        fault(_token_span(vectors[0]), "bad-vector", "there are no .v1 variables", "leave it out")
+        fault(span_of(vectors[0]), "bad-vector", "there are no .v1 variables", "leave it out")
     after = parts[parts.index(vectors[0]) :] if vectors else ()
     if any(isinstance(t, tuple) and t[0] == "align" for t in after):
-        fault(_token_span(vectors[0]), "misplaced-alignment", f".align stands before {vectors[0]}", "")
+        fault(span_of(vectors[0]), "misplaced-alignment", f".align stands before {vectors[0]}", "")
     for token in parts:
         if isinstance(token, Token) and token.type == "ATTRIBUTE" and not split_attributes(str(token)):
-            fault(_token_span(token), "bad-attribute", ".attribute names none", "write .attribute(.managed)")
+            fault(span_of(token), "bad-attribute", ".attribute names none", "write .attribute(.managed)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Unlinked:
 
 def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) -> Unlinked:
     """One declared name. `parts`: `("count", n)`, `("dimension", n)` and at most one initialiser."""
-    span = Span(name.line or 0, name.column or 0, name.end_line or 0, name.end_column or 0)
+    span = span_of(name)
     count = None
     dimensions: list[int | None] = []
     initialiser: tuple[Operand, ...] | None = None
@@ -86,7 +87,7 @@ def declare(head: Declaration, name: Token, parts: Sequence[Any], fault: Fault) 
         elif isinstance(part, tuple):
             dimensions.append(part[1])
         else:
-            value = Name(str(part), _token_span(part)) if isinstance(part, Token) else part
+            value = Name(str(part), span_of(part)) if isinstance(part, Token) else part
             shape = (*dimensions, head.vector) if head.vector > 1 else tuple(dimensions)
 
             def report(text: str) -> None:
@@ -166,7 +167,3 @@ def words(
         out += f"({', '.join(print_parameter(v) for v in returns)}) "
     out += f"{name} ({', '.join(print_parameter(v) for v in params)})"
     return "".join((out, *(f" {d}" for d in directives), ";"))
-
-
-def _token_span(token: Token) -> Span:
-    return Span(token.line or 0, token.column or 0, token.end_line or 0, token.end_column or 0)
