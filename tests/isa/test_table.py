@@ -58,6 +58,56 @@ def test_leading_words_are_a_part_of_the_name(opcode, right):
     assert isinstance(TABLE.match(right), Expansion)
 
 
+@pytest.mark.parametrize(
+    ("opcode", "count", "name", "attribute", "expected"),
+    [
+        ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", 6, "imm-scale-a", "values", (-1, 1)),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.b32", 2, "nCols", "values", (32, 64, 128, 256, 512)),
+        ("vadd.u32.u32.u32", 3, "d", "selector", ""),
+        ("vadd.u32.u32.u32", 4, "d", "selector", "part"),
+        ("vadd.u32.u32.u32.add", 4, "d", "selector", ""),
+        ("vadd4.u32.u32.u32", 4, "d", "selector", "mask4"),
+        ("vset2.u32.u32.lt", 4, "b", "selector", "pick2"),
+        ("clmad.lo.u64", 4, "a", "type", "u64"),
+        ("mul.f16x2.f16x2.bf16x2", 3, "c", "type", "bf16x2"),
+        ("add.e4m3x4.e2m1x4", 3, "a", "type", "e2m1x4"),
+    ],
+)
+def test_operands(opcode, count, name, attribute, expected):
+    found = next(e for e in TABLE.candidates(opcode) if len(e.operands) == count)
+    assert getattr(next(o for o in found.operands if o.name == name), attribute) == expected
+
+
+@pytest.mark.parametrize(("opcode", "sinks"), [("setp.eq.f32", (True, True)), ("elect.sync", (True, False)),
+                                              ("match.all.sync.b32", (True, True)), ("lop3.or.b32", (True, False))])
+def test_results_of_a_pair_that_may_be_discarded(opcode, sinks):
+    parts = next(e.operands[0].parts for e in TABLE.candidates(opcode) if e.operands[0].parts)
+    assert tuple("sink" in part.kinds for part in parts) == sinks
+
+
+@pytest.mark.parametrize(
+    ("opcode", "arch", "ptx", "there"),
+    [
+        ("add.sat.u16x2", "sm_120f", "9.2", True),
+        ("add.sat.u16x2", "sm_100a", "9.5", False),
+        ("set.ge.s16x2", "sm_107f", "9.4", True),
+        ("add.e5m2x4.e4m3x4", "sm_103a", "9.4", True),
+        ("add.e5m2x4.e4m3x4", "sm_107a", "9.5", False),
+        ("redux.sync.min.f32", "sm_107a", "9.4", True),
+        ("tcgen05.mma.cta_group::1.kind::ti16", "sm_107f", "9.4", True),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X.collector::b::fill", "sm_107a", "9.4", True),
+        ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X.collector::b::fill", "sm_107f", "9.4", False),
+        ("atom.global.add.noftz.f32", "sm_90", "9.4", True),
+        ("atom.global.add.noftz.f32", "sm_90", "9.3", False),
+        ("fence.proxy.alias.acquire.sys", "sm_90", "9.4", True),
+    ],
+)
+def test_what_new_versions_brought(opcode, arch, ptx, there):
+    reasons = [TABLE.unavailable(found, arch, ptx) for found in TABLE.candidates(opcode)]
+    assert reasons
+    assert (None in reasons) == there
+
+
 def test_layouts_and_spaces_keep_their_order():
     assert isinstance(TABLE.match("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), Expansion)
     assert isinstance(TABLE.match("mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32"), Mismatch)
