@@ -19,6 +19,8 @@ _NARROW_SPACES = ("shared", "local", "const", "param", "fabric", "tmem")
 _GENERIC_SPACES = ("global", "shared", "local")
 #: Reading the low part of a smaller parameter is how compilers narrow an integer; half a pointer is a slip.
 _POINTER_BYTES = 8
+#: Assemblers compute their addresses, and take no half of one for that.
+_MATRICES = ("ldmatrix", "stmatrix", "wmma")
 _STORES = ("st", "red", "atom")
 #: Instructions that assemblers let a 32-bit register address the whole memory in.
 _WIDENING = frozenset({"cp", "createpolicy", "fence", "ldmatrix", "stmatrix", "tensormap", "wmma"})
@@ -73,7 +75,7 @@ def _check_register(
     elif known.bits < 64 and not _is_window(space, chosen):
         told = f"{base.text} is {known.bits} bits wide; an address in {space or 'generic'} memory has 64"
         hint = "compute addresses in .b64 registers: mad.wide.u32, or cvt.u64.u32"
-        if known.bits == 32 and chosen.name not in _WIDENING:
+        if (known.bits == 32 and chosen.name not in _WIDENING) or (known.bits < 32 and chosen.name in _MATRICES):
             context.findings.error(base.span, "address-width", told, hint)
         else:
             context.findings.warn(base.span, "address-width", told, hint)

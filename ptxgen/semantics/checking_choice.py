@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Instructions and operands that take registers only; everywhere else a constant may stand for a source.
 _REGISTERS_ONLY = frozenset(
-    {("mma", "e"), ("movmatrix", "a"), ("stackrestore", "a"), ("wgmma", "sp-meta"), ("cvt", "rbits"),
-     ("cvt", "scale-factor"), ("call", "fptr")}
+    {("mma", "e"), ("mma", "scale-a-data"), ("mma", "scale-b-data"), ("movmatrix", "a"), ("stackrestore", "a"),
+     ("wgmma", "sp-meta"), ("cvt", "rbits"), ("cvt", "scale-factor"), ("call", "fptr")}
 )
 #: Whose result may be `_`.
 _DISCARDED = frozenset({"atom", "setp", "lop3"})
