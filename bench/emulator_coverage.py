@@ -21,7 +21,7 @@ def _row(chapter: str, verdicts: list[Verdict]) -> str:
     gpu = sum(any(v.needs_gpu for v in form) for form in forms.values())
     covered, refused = sum(v.covered for v in verdicts), sum(v.needs_gpu for v in verdicts)
     missing = len(verdicts) - covered - refused
-    return f"{chapter:<55}{len(forms):>7}{whole:>9}{gpu:>8}{len(verdicts):>12}{covered:>9}{refused:>8}{missing:>9}"
+    return f"| {chapter} | {len(forms)} | {whole} | {gpu} | {len(verdicts)} | {covered} | {refused} | {missing} |"
 
 
 def main() -> int:
@@ -30,7 +30,8 @@ def main() -> int:
     chapters: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         chapters[verdict.expansion.form.chapter].append(verdict)
-    print(f"{'':<55}{'forms':>7}{'covered':>9}{'GPU':>8}{'expansions':>12}{'covered':>9}{'GPU':>8}{'missing':>9}")
+    print("| chapter | forms | run here | need a GPU | expansions | run here | need a GPU | missing |")
+    print("|---|---|---|---|---|---|---|---|")
     for chapter, found in chapters.items():
         print(_row(chapter, found))
     print(_row("all", verdicts))
