@@ -24,7 +24,7 @@ from ptxgen.semantics.checking_addresses import check_address
 from ptxgen.semantics.checking_choice import choose
 from ptxgen.semantics.checking_immediates import check_immediates, unenforced
 from ptxgen.semantics.checking_scopes import Findings, Scope
-from ptxgen.semantics.operands import is_offset, is_special, meaning
+from ptxgen.semantics.operands import is_offset, is_special, meaning, special_named
 
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
@@ -123,6 +123,8 @@ def _check_shapes(instruction: Instruction, chosen: Expansion, scope: Scope, con
             findings.error(operand.span, "operand-kind", f"{chosen.opcode} takes no vector here",
                            "leave the braces out")
         named = operand.base if is_offset(operand) else operand
+        if is_offset(operand) and "to" in chosen.slots.values():
+            continue
         if chosen.name in _OF_A_SPACE and isinstance(named, Name) and wanted.access == "read":
             found = scope.lookup(named.text)
             space = _OF_A_SPACE[chosen.name] or chosen.slots.get("space", "").partition("::")[0]
@@ -204,9 +206,10 @@ def _check_names(instruction: Instruction, scope: Scope, context: Context) -> bo
 
 
 def _check_special(name: Name, context: Context) -> None:
-    availability = context.table.special_registers[name.text].availability
-    if context.target is None or context.version is None:
+    special = special_named(name.text, context.table)
+    if special is None or context.target is None or context.version is None:
         return
+    availability = special.availability
     if availability.ptx > context.version:
         context.findings.error(name.span, "unavailable", f"{name.text} needs PTX {availability.ptx} or newer")
     elif availability.sm > context.table.target(context.target).number:

@@ -13,7 +13,7 @@ from typing import Literal, TypeGuard
 
 from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
-from ptxgen.isa.model import Kind, Type
+from ptxgen.isa.model import Kind, SpecialRegister, Type
 from ptxgen.isa.selectors import is_selector
 from ptxgen.ptx.diagnostics import Severity
 from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operand, Pair, Span, Vector
@@ -21,8 +21,8 @@ from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operan
 Role = Literal["register", "variable", "label", "function", "prototype", "targets"]
 #: A name's component: of a vector register, or of a vector special register.
 COMPONENTS = ("x", "y", "z", "w", "r", "g", "b", "a")
-#: 16-bit reads of these are allowed for the sake of old programs.
-NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid")
+#: Reads of half of these are allowed for the sake of old programs.
+NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid", "%gridid")
 _NAME_KINDS: frozenset[Kind] = frozenset(
     {"reg", "pred", "special", "symbol", "label", "function", "prototype", "targets"}
 )
@@ -78,7 +78,15 @@ def meaning(name: str, lookup: Lookup) -> Symbol | None:
 
 def is_special(name: str, table: Table) -> bool:
     """Whether the name is one of the machine's own registers."""
-    return name in table.special_registers
+    return special_named(name, table) is not None
+
+
+def special_named(name: str, table: Table) -> SpecialRegister | None:
+    """The special register of that name; `%tid.r` is another name of `%tid.x`, as with any vector."""
+    base, _, component = name.rpartition(".")
+    if component in COMPONENTS and base:
+        name = f"{base}.{COMPONENTS[COMPONENTS.index(component) % 4]}"
+    return table.special_registers.get(name)
 
 
 def kinds_of(operand: Operand, lookup: Lookup, table: Table) -> frozenset[Kind]:
@@ -295,16 +303,16 @@ def _symbol_refusals(name: Name, found: Symbol, wanted: Wanted, table: Table) ->
 
 
 def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refusal]:
-    special = table.special_registers[name.text]
-    known, wide = table.types.get(wanted.type), table.types.get(special.type)
-    if known is None or wide is None:
+    special, known = special_named(name.text, table), table.types.get(wanted.type)
+    wide = table.types.get(special.type) if special is not None else None
+    if special is None or known is None or wide is None:
         return
     if f"{name.text}.x" in table.special_registers and wanted.vector == 1:
         yield Refusal(
             "operand-vector", f"{name.text} is a vector of four", f"read one component: {name.text}.x",
             span=name.span,
         )
-    narrow = known.bits == 16 and name.text.partition(".")[0] in NARROW_SPECIALS
+    narrow = known.bits < wide.bits and name.text.partition(".")[0] in NARROW_SPECIALS
     if known.bits != wide.bits and not narrow and not (wanted.wider and wide.bits > known.bits):
         yield Refusal(
             "operand-type", f"{name.text} is .{special.type}, but .{wanted.type} is wanted here",
