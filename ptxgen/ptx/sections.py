@@ -27,8 +27,8 @@ def without_comments(section: str) -> str:
 
 
 def words_of(section: str) -> str:
-    """The lines of a section, without comments, blank lines and indents."""
-    lines = (line.strip() for line in without_comments(section).splitlines())
+    """The lines of a section, without comments, blank lines and indents, and one blank between words."""
+    lines = (" ".join(line.split()) for line in without_comments(section).split("\n"))
     return "\n".join(line for line in lines if line)
 
 

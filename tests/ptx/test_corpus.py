@@ -59,6 +59,15 @@ def test_a_share_of_the_corpus(compiler: str) -> None:
     _check(outcomes)
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_line_ends_blanks_and_comments_do_not_matter(compiler: str) -> None:
+    for file in _share(compiler)[1::4]:
+        module = parse(file.text)
+        assert parse(file.text.replace("\n", "\r\n")) == module, file.name
+        assert parse(file.text.replace("\t", "  \f ")) == module, file.name
+        assert parse(f"// one\n/* two\n*/{file.text}// three") == module, file.name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_whole_corpus(compiler: str) -> None:
