@@ -39,7 +39,7 @@ def addressed(
     for operand in operands:
         if isinstance(operand, Element):
             size = sizes.get(operand.array.text)
-            if not access and name not in ("mov", "cvta", "mapa", "getctarank"):
+            if not access and (name not in ("mov", "cvta", "mapa", "getctarank") or opcode.startswith("cvta.to.")):
                 fault(operand.span, "bad-element", f"{name} does not take {operand.array.text}[{operand.index}]")
             elif size is None:
                 fault(operand.span, "bad-element", f"{operand.array.text} is no array that was declared before")

@@ -312,7 +312,7 @@ def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refu
             "operand-vector", f"{name.text} is a vector of four", f"read one component: {name.text}.x",
             span=name.span,
         )
-    narrow = known.bits < wide.bits and name.text.partition(".")[0] in NARROW_SPECIALS
+    narrow = 16 <= known.bits < wide.bits and name.text.partition(".")[0] in NARROW_SPECIALS
     if known.bits != wide.bits and not narrow and not (wanted.wider and wide.bits > known.bits):
         yield Refusal(
             "operand-type", f"{name.text} is .{special.type}, but .{wanted.type} is wanted here",
