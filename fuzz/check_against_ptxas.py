@@ -3,9 +3,9 @@
     python -m fuzz.check_against_ptxas [--count 500] [--seed 0] [--everywhere] [--old] [--keep FOLDER]
 
 A token is taken out, doubled, exchanged with another, or replaced by one of its kind (types, spaces, linkages,
-directives, names, numbers, punctuation); lines are taken out, doubled and exchanged. Without `--everywhere` only lines of
-declarations, headings, directives, labels and calls are changed. Printed are counts, then what differs: by ptxas's
-words for what the checker missed, by the checker's code for false alarms.
+directives, names, numbers, punctuation); lines are taken out, doubled and exchanged. Without `--everywhere` only
+lines of declarations, headings, directives, labels and calls are changed. Printed are counts, then what differs: by
+ptxas's words for what the checker missed, by the checker's code for false alarms.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _NUMBERS = ("0", "1", "2", "3", "4", "7", "8", "16", "31", "32", "63", "64", "65
             "4294967296", "1.0", "0f3F800000", "0x10", "010", "8.0", "7.0", "9.0", "6.0")  # fmt: skip
 _EXTRA = (
     ".reg .b32 %extra;", "{", "}", "ret;", "L: ", ".pragma \"nounroll\";", "bra L;", ".shared .b32 s[4];",
-    ".global .b32 g;", ".param .b32 p;", "call f;", ".func f();", ".func f() { ret; }", ".entry k() { ret; }", "trap;",
-    ".loc 1 1 1\n", "@%p1 ", ".local .align 4 .b8 l[16];", ".const .b32 c = 1;", ".target sm_90", ".version 8.0",
+    ".global .b32 g;", ".param .b32 p;", "call f;", ".func f();", ".func f() { ret; }", ".entry k() { ret; }",
+    "trap;", ".loc 1 1 1\n", "@%p1 ", ".local .align 4 .b8 l[16];", ".const .b32 c = 1;", ".target sm_90", ".version 8.0",
 )  # fmt: skip
 
 
@@ -169,6 +169,7 @@ def main() -> None:
     seeds = [(path.read_text(), "sm_90") for path in SEEDS if path.stat().st_size < _LONGEST_SEED]
     from tests.semantics.recorded_modules import module_cases
 
+    seeds *= 8
     seeds += [(case.ptx, case.arch) for case in module_cases() if case.signs == "++"]
     tools = find_ptxas() if options.old else find_ptxas()[:1]
     found = campaign(seeds, options.count, options.seed, options.everywhere, tools, load_table())

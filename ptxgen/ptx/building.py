@@ -131,8 +131,10 @@ class Builder(Transformer[Token, Module]):
 
     def function(self, c: Children) -> Function:
         kind, name, returns, params, attributes, span = c[0]
-        body = c[-1] if isinstance(c[-1], tuple) else None
-        directives = attributes + tuple(d for d in c[1:-1] if isinstance(d, Directive))
+        body = next((part for part in c[1:] if isinstance(part, tuple)), None)
+        directives = attributes + tuple(d for d in c[1:] if isinstance(d, Directive))
+        if kind == "entry" and body is None and not isinstance(c[-1], Token):
+            self.fault(span, "missing-semicolon", "a kernel that is declared only ends with ';'")
         return Function(kind, name, params, returns, (), directives, body, span)
 
     def function_head(self, c: Children) -> tuple[Any, ...]:
