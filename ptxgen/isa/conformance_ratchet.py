@@ -185,13 +185,15 @@ def write_record(path: Path, tool: str, lines: Mapping[str, Line]) -> None:
 
 
 def regressions(judged: Judged, recorded: Mapping[str, Line]) -> list[str]:
-    """What is worse than recorded: more unexplained disagreements, or fewer statements asked."""
+    """What is worse than recorded: more disagreements, unexplained or explained, or fewer statements asked."""
     found = []
     for form, line in judged.lines.items():
         before = recorded.get(form)
         allowed = before.unexplained if before else 0
         if line.unexplained > allowed:
             found.append(f"{form}: {line.unexplained} unexplained, {allowed} recorded")
+        elif before and line.explained > before.explained:
+            found.append(f"{form}: exceptions explain {line.explained}, {before.explained} recorded")
         elif before and any(
             now[1] < then[1]
             for now, then in zip(
