@@ -74,6 +74,8 @@ def test_generic_addresses_lead_to_other_blocks_too() -> None:
     ("setp.eq.u32 %p1, %r4, 0; @%p1 bra $L_1; barrier.cluster.arrive; barrier.cluster.wait; bra $L_2;"
      "$L_1: bar.sync 1, 64; $L_2:", "barrier"),
     ("mov.u32 %r9, 2; mapa.shared::cluster.u32 %r10, %r7, %r9;", "out-of-bounds"),
+    ("st.shared.u32 [%r7], %r1; mov.u32 %r9, %cluster_ctarank; xor.b32 %r9, %r9, 1;"
+     "mapa.shared::cluster.u32 %r10, %r7, %r9; ld.shared.u32 %r11, [%r10];", "wrong-space"),
 ])
 def test_misuse_of_a_cluster(body: str, kind: str) -> None:
     assert kind in kinds(run(body, blocks=2, cluster=CLUSTER))

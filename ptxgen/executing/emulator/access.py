@@ -46,6 +46,14 @@ def _cluster_offsets(m: Machine, region: Region, address: Addresses, lanes: Lane
     return np.asarray(offset + block * region.stride)
 
 
+def check_own(m: Machine, address: Addresses, lanes: Lanes) -> None:
+    """Shared addresses of an access to `.shared::cta` are those of the lane's own block."""
+    other = (address >> RANK_SHIFT) != 0
+    if other.any():
+        message = "an access to .shared::cta with an address of another block of the cluster"
+        m.fault_among("wrong-space", message, lanes, other, address=address)
+
+
 def check(
     m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int, need: int, verb: str
 ) -> int:

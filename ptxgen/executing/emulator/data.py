@@ -85,8 +85,11 @@ def load(site: Site) -> Run:
     strong = site.has(*STRONG)
     site.accesses.append((space, width, "strong" if strong else "read"))
     length = len(puts)
+    own = site.has("shared", "shared::cta")
 
     def run(m: Machine, lanes: Lanes) -> None:
+        if own and m.cluster_size > 1:
+            access.check_own(m, address(m, lanes), lanes)
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
             values = access.load(m, region, where, some, width, length, strong=strong)
             for put, value in zip(puts, values, strict=True):
@@ -105,8 +108,11 @@ def store(site: Site) -> Run:
     sources = [site.bits(operand, site.type) for operand in site.elements(site.operands[1])]
     strong = site.has(*STRONG)
     site.accesses.append((space, width, "strong" if strong else "write"))
+    own = site.has("shared", "shared::cta")
 
     def run(m: Machine, lanes: Lanes) -> None:
+        if own and m.cluster_size > 1:
+            access.check_own(m, address(m, lanes), lanes)
         values = [source(m, lanes) for source in sources]
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             if chosen is not None:
