@@ -23,9 +23,10 @@ Wrong = Literal[
 #: Words of a long list that are tried on every choice but the plainest.
 _SOME = 6
 Miss = tuple[Wrong, str, Statement]
+#: Without functions: ptxas takes their names for constants, and complains of other lines than theirs, or crashes.
 _KINDS: tuple[Kind, ...] = (
-    "reg", "pred", "imm", "special", "address", "vector", "not-pred", "symbol", "label", "function", "arguments",
-    "sink", "pair",
+    "reg", "pred", "imm", "special", "address", "vector", "not-pred", "symbol", "label", "arguments", "sink",
+    "pair",
 )  # fmt: skip
 _ELEMENTS = ("pred", "b16", "b32", "f32", "b64", "f64")
 _BASES = ("pred", "f32", "f64", "b128")
@@ -53,7 +54,7 @@ def operand_misses(
         same = (count, index, operand.vector)
         for wrong, tried, other in _replacements(expansion, operand, written, index + 1, table):
             # an assembler's grammar knows these in few places only, and some versions crash over them
-            if other.kind in ("arguments", "sink", "pair", "function") and not whole:
+            if other.kind in ("arguments", "sink", "pair") and not whole:
                 continue
             if (same if wrong == "vector-width" else alike) not in seen:
                 yield wrong, f"{operand.name}: {tried}", plain.with_operand(index, other)
