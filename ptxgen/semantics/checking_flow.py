@@ -67,6 +67,7 @@ def check_flow(flow: Flow, findings: Findings) -> None:
             for register in step.writes:
                 block.writes |= bits[register]
     reachable = _solve(blocks, sum(bits[r] for r in flow.entered_with), everything)
+    _report_unreachable(flow, blocks, reachable, findings)
     written = 0
     for block in blocks:
         written |= block.writes
@@ -76,6 +77,18 @@ def check_flow(flow: Flow, findings: Findings) -> None:
             _report(flow, block, bits, written, reported, findings)
     if any(block in reachable for block in falls_off):
         findings.warn(flow.end, "missing-return", "execution runs past the last instruction", "end it with ret;")
+
+
+def _report_unreachable(flow: Flow, blocks: list[_Block], reachable: set[int], findings: Findings) -> None:
+    """The first instruction that no path reaches, of each stretch; compilers leave ends and jumps there, which do
+    no harm."""
+    for number, block in enumerate(blocks):
+        if number in reachable or number - 1 not in reachable:
+            continue
+        step = flow.steps[block.first]
+        if step.end == "falls":
+            findings.warn(step.span, "unreachable-code", "no path leads here",
+                          "a label before it that something branches to would make it reachable")
 
 
 def _blocks(flow: Flow) -> tuple[list[_Block], list[int]]:

@@ -119,7 +119,7 @@ def test_threads_of_a_block_are_counted() -> None:
         "mov.u32 %r1, 1;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 mov.u32 %r2, 1;\n@%p1 add.u32 %r3, %r2, 1;\nret;",
         "mov.u32 %r1, 1;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 mov.u32 %r2, 1;\n@!%p1 mov.u32 %r2, 2;\n"
         "add.u32 %r3, %r2, 1;\nret;",
-        "bra END;\nadd.u32 %r1, %r2, 1;\nEND: ret;",
+        "bra END;\nret;\nEND: ret;",
         "L: bra L;",
         "trap;",
         "mov.u32 %r1, 1;\n{ .reg .b32 %r<4>;\nmov.u32 %r1, 2;\nadd.u32 %r2, %r1, 1; }\nret;",
@@ -293,3 +293,93 @@ def test_edited_kernels_never_crash(text: str, edits: list[tuple[float, str]]) -
     for diagnostic in check_module(module, TABLE, "sm_90"):
         assert diagnostic.message
         assert diagnostic.span.line >= 1
+
+
+# ---------------------------------------------------------------- modules and functions
+
+
+_HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "hint"),
+    [
+        (".entry k() .maxntid 0 { ret; }", "directive-value", ".maxntid wants numbers above 0", ""),
+        (".entry k() .maxntid 1, 1, 1, 1 { ret; }", "directive-value", "1 to 3 numbers, 4 are given", ""),
+        (".entry k() .maxnctapersm 2 { ret; }", "removed", "gone since PTX 2.1", ".minnctapersm"),
+        (".func f() .maxnreg 32 { ret; }", "function-directive", "belongs to kernels", ""),
+        (".entry k(.param .b32 a[]) { ret; }", "incomplete-type", "needs its extent", ""),
+        (".entry k(.param .v2 .b32 a) { ret; }", "parameter-type", "no vector", ".align 8 .b8"),
+        (".entry k(.reg .b32 a) { ret; }", "parameter-space", "in .param", ""),
+        (".entry (.param .b32 r) k() { ret; }", "kernel-result", "returns nothing", "pointer"),
+        (".func f(.param .u64 .ptr .global a) { ret; }", "pointer-attribute", "kernels only", ""),
+        (".func f();\n.visible .func f() { ret; }", "linkage", "without linkage", "same linkage"),
+        (".func f(.param .u32 a);\n.func f(.param .s32 a) { ret; }", "signature-mismatch", ".u32, not .s32", ""),
+        (".func f();", "unresolved-function", "no body", "link"),
+        (".extern .entry k() { ret; }", "linkage", "defined elsewhere", ".visible"),
+        (".global .bf16 g;", "instruction-type", ".bf16", ".b16"),
+        (".global .v4 .f64 g;", "bad-vector", "128 bits", ""),
+        (".global .v8 .f32 g;", "bad-vector", ".v8", ".v4"),
+        (".common .shared .u32 s;", "linkage", ".shared variable cannot be .common", ".global"),
+        (".global .u32 g = {1};", "bad-initialiser", "without braces", ""),
+        (".global .u32 g[2] = {1, 2, 3};", "bad-initialiser", "3 values where 2 fit", ""),
+        (".global .f32 g = 1;", "bad-initialiser", "wants a float", "1.0"),
+        (".global .s64 g = h;\n", "undeclared-name", "h is not declared", ""),
+        (".global .u32 h;\n.global .s64 g = h;", "bad-initialiser", "is .u64, not .s64", ""),
+        (".global .samplerref s;", "texture-mode", "independent", "texmode_independent"),
+        (".tex .u32 t;", "removed", "gone since PTX 1.5", ".texref"),
+        (".global .u32 %tid;", "reserved-name", "special register", "another name"),
+        (".pragma \"unroll\";", "unknown-pragma", "unroll", ""),
+        (".loc 1 1 1", "misplaced-directive", "belongs into a function", ""),
+        (".file 1 \"a\"\n.file 1 \"b\"", "duplicate-directive", "file 1 is named twice", ""),
+        (".func f() .abi_preserve 8 { ret; }", "unavailable", ".abi_preserve needs .version 9.0", ".version 8.0"),
+        (".func g();\n.alias g, f;", "undeclared-name", "f is not declared", ""),
+    ],
+)
+def test_messages_of_modules(text: str, code: str, message: str, hint: str) -> None:
+    found = [d for d in _check(f"{_HEAD}{text}\n") if d.severity == "error" and d.code == code]
+    assert found, [(d.code, d.message) for d in _check(f"{_HEAD}{text}\n")]
+    assert message in found[0].message
+    assert hint in found[0].hint
+    assert found[0].span.line >= 4
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("ret;\nmov.u32 %r1, 1;", True), ("bra L;\nadd.u32 %r1, %r2, 1;\nL: ret;", True),
+        ("L: bra L;\nadd.u32 %r1, 1, 1;", True),
+        ("ret;\nret;", False), ("bra L;\nbra L;\nL: ret;", False),
+        ("mov.u32 %r1, 1;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 ret;\nmov.u32 %r1, 1;\nret;", False),
+    ],
+)  # fmt: skip
+def test_code_that_no_path_reaches(body: str, told: bool) -> None:
+    assert ("unreachable-code" in _codes(body)) == told
+
+
+def _examined(body: str, before: str = "") -> list[tuple[int, str]]:
+    module, faults = parse_tolerant(_kernel(body, before))
+    return [(d.span.line, d.code) for d in [*faults, *check_module(module, TABLE)]]
+
+
+def test_what_else_is_wrong_is_found_beside_a_syntax_fault() -> None:
+    """One fault in every second line; each is told once, and nothing follows from them."""
+    found = _examined(
+        "mov.u32 %r1, 1\nfma.f32 %f1, %f1, %f1, %f1;\nmov.u32 %r2 = 2;\nadd.u32 %r3, %r2, %q;\n@%p1 @%p2 ret;\nret;"
+    )
+    assert "missing-rounding" in [code for _, code in found]
+    assert "undeclared-name" in [code for _, code in found]
+    assert len({line for line, code in found if code != "uninitialised-register"}) >= 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ".reg .b32 %x<4>\nmov.u32 %x1, 1;\nret;", ".reg .b32 %x<4\nmov.u32 %x1, 1;\nret;",
+        "mov.u32 %r1 1;\nadd.u32 %r2, %r1, 1;\nret;", "L : : mov.u32 %r1, 1;\nbra L;",
+        ".reg .b32 one two;\nmov.u32 one, 1;\nret;",
+    ],
+)  # fmt: skip
+def test_nothing_follows_from_a_lost_declaration(body: str) -> None:
+    lines = {line for line, _ in _examined(body)}
+    assert len(lines) == 1
