@@ -109,7 +109,7 @@ def _leniently(wanted: Wanted, shape: frozenset[Kind], operand: Operand, expansi
     place = (expansion.name, wanted.name)
     if "reg" in shape and ("pred" in wanted.kinds or place in _ALSO_REGISTERS):
         return True
-    if wanted.access == "read" and "pred" in wanted.kinds:
+    if wanted.access == "read" and "pred" in wanted.kinds and place not in _REGISTERS_ONLY:
         return "not-pred" in shape or ("imm" in shape and not _compares_bf16(expansion))
     if wanted.access == "read" and "reg" in wanted.kinds and ("imm" in shape or is_offset(operand)):
         return place not in _REGISTERS_ONLY and not _is_packed_video(expansion)

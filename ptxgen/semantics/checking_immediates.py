@@ -11,6 +11,14 @@ from ptxgen.semantics.operands import Refusal
 #: Bounds that assemblers pass over, so a warning is all there is to say.
 _UNENFORCED_BOUNDS = frozenset({"lop3", "prmt", "shf", "nanosleep"})
 _BARRIERS = ("bar", "barrier")
+#: Sizes are unsigned words.
+_WORD = 1 << 32
+#: Constants of which the first cannot be above the second: names of operands, and what that means.
+_ORDERED = {
+    ("src-size", "cp-size"): "bytes cannot be read where fewer are copied",
+    ("primary-size", "total-size"): "bytes cannot be a part of fewer",
+}
+
 
 def unenforced(chosen: Expansion, refusal: Refusal, instruction: Instruction) -> bool:
     """Whether assemblers let a constant beyond its bounds pass; the thread count of a barrier has other rules."""
@@ -23,9 +31,18 @@ def unenforced(chosen: Expansion, refusal: Refusal, instruction: Instruction) ->
 
 
 def check_immediates(instruction: Instruction, chosen: Expansion, findings: Findings) -> None:
-    """Thread counts of barriers."""
+    """Thread counts of barriers, sizes that are a part of others."""
     if chosen.name in _BARRIERS:
         _check_barrier(instruction, chosen, findings)
+    constants = {
+        wanted.name: (operand, operand.value % _WORD)
+        for operand, wanted in zip(instruction.operands, chosen.operands, strict=True)
+        if isinstance(operand, Immediate) and isinstance(operand.value, int)
+    }
+    for (part, whole), told in _ORDERED.items():
+        if part in constants and whole in constants and constants[part][1] > constants[whole][1]:
+            written = constants[part][0]
+            findings.error(written.span, "immediate-range", f"{written.text} {told}: {constants[whole][0].text}")
 
 
 def _check_barrier(instruction: Instruction, chosen: Expansion, findings: Findings) -> None:
