@@ -14,6 +14,8 @@ _TEXTURE_MODES = ("texmode_independent", "texmode_unified")
 _OPTIONS = frozenset({"debug", "map_f64_to_f32", *_TEXTURE_MODES})
 #: The last targets without 64-bit floats.
 _DOUBLES = 13
+#: One chip under two names, before and since PTX 9.0.
+_RENAMED = ("sm_101", "sm_110")
 
 
 def check_headings(module: Module, table: Table, arch: str | None, findings: Findings) -> Ground:
@@ -98,7 +100,7 @@ def _has_section(items: Iterable[object]) -> bool:
 def runs_on(target: Target, arch: Target) -> bool:
     """May code for `target` be assembled for `arch`?"""
     if target.variant == "a":
-        return target.name == arch.name
+        return target.name.replace(*_RENAMED) == arch.name.replace(*_RENAMED)
     if target.variant == "f":
         return arch.family == target.family and arch.number >= target.number
     return arch.number >= target.number
