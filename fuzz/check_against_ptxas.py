@@ -52,7 +52,8 @@ _NUMBERS = ("0", "1", "2", "3", "4", "7", "8", "16", "31", "32", "63", "64", "65
 _EXTRA = (
     ".reg .b32 %extra;", "{", "}", "ret;", "L: ", ".pragma \"nounroll\";", "bra L;", ".shared .b32 s[4];",
     ".global .b32 g;", ".param .b32 p;", "call f;", ".func f();", ".func f() { ret; }", ".entry k() { ret; }",
-    "trap;", ".loc 1 1 1\n", "@%p1 ", ".local .align 4 .b8 l[16];", ".const .b32 c = 1;", ".target sm_90", ".version 8.0",
+    "trap;", ".loc 1 1 1\n", "@%p1 ", ".local .align 4 .b8 l[16];", ".const .b32 c = 1;", ".target sm_90",
+    ".version 8.0",
 )  # fmt: skip
 
 
