@@ -58,6 +58,8 @@ def check(
     m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int, need: int, verb: str
 ) -> int:
     """All `size` bytes at each address are mapped, aligned, and have the flags `need`; gives all their flags."""
+    for watcher in m.watchers:
+        watcher.accessed(m, region, address, lanes, size, verb)
     place = offset >> region.shift
     flags = region.flags.take(place, mode="clip")
     for granule in range(1, size >> region.shift):

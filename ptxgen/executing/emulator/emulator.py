@@ -14,6 +14,7 @@ from ptxgen.executing.emulator.building import build
 from ptxgen.executing.emulator.machine import Report, Stopped, make_order, start_batch
 from ptxgen.executing.emulator.program import Program
 from ptxgen.executing.emulator.scope import Unsupported
+from ptxgen.executing.emulator.watching import Watcher
 from ptxgen.executing.protocol import Argument, Fault, Launch, Outcome
 from ptxgen.ptx import parse
 
@@ -57,9 +58,13 @@ class Emulator:
         return found
 
     def run(
-        self, ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], *, arch: str | None = None
+        self, ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], *, arch: str | None = None,
+        watchers: Sequence[Watcher] = (),
     ) -> Outcome:
-        """Launch once; see `Executor.run`. `arch` changes nothing: semantics do not depend on the target."""
+        """Launch once; see `Executor.run`. `arch` changes nothing: semantics do not depend on the target.
+
+        `watchers`, such as a `Trace` or a `Profile`, are told of every step.
+        """
         launching.check_buffers(arguments)
         try:
             program = self.program(ptx, entry)
@@ -72,14 +77,16 @@ class Emulator:
             return Outcome(False, (refused,), launching.results(None, arguments))
         try:
             with np.errstate(all="ignore"):
-                return self._launch(program, launch, arguments)
+                return self._launch(program, launch, arguments, tuple(watchers))
         except MemoryError:
             raise PtxgenError(
                 "the launch needs more memory than there is", why=f"grid {launch.grid} of blocks {launch.block}",
                 fix="launch fewer blocks, or pass smaller buffers",
             ) from None
 
-    def _launch(self, program: Program, launch: Launch, arguments: Sequence[Argument]) -> Outcome:
+    def _launch(
+        self, program: Program, launch: Launch, arguments: Sequence[Argument], watchers: tuple[Watcher, ...]
+    ) -> Outcome:
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         memory = launching.prepare(program, arguments, one_thread=total * threads == 1)
@@ -99,6 +106,9 @@ class Emulator:
             machine = start_batch(
                 launch, first, blocks, program, regions, report, order, lines
             )
+            machine.watchers = watchers
+            for watcher in watchers:
+                watcher.begin(machine, program)
             try:
                 schedule.run(
                     machine, program, step_limit=self._step_limit, deadline=deadline, seconds=self._time_limit
@@ -107,6 +117,8 @@ class Emulator:
                 break
             finally:
                 instructions += machine.instructions
+                for watcher in watchers:
+                    watcher.end(machine)
         faults = tuple(report.faults)
         return Outcome(
             not faults, faults, launching.results(memory, arguments), instructions, "".join(report.printed)

@@ -22,6 +22,7 @@ from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
 
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.program import Program
+    from ptxgen.executing.emulator.watching import Watcher
 
 #: Faults after which a launch is given up even if none of them stops it.
 MOST_FAULTS = 16
@@ -148,6 +149,7 @@ class Machine:
     depths: list[Depth] = field(default_factory=list)
     saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cluster_waiting: list[tuple[LaneArray, int, int]] = field(default_factory=list)    # lanes, step after, line
+    watchers: tuple[Watcher, ...] = ()         # told of every step and access; they change nothing
 
     @property
     def cluster_size(self) -> int:

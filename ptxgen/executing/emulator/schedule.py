@@ -17,38 +17,49 @@ from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Program, Step
 from ptxgen.executing.emulator.values import Bools
 
-_NOWHERE = 1 << 60
+#: A program counter that no step has.
+NOWHERE = 1 << 60
 #: Backward jumps a group may make while others wait; a jump after an atomic access counts as many as _SPIN_COST.
 _PATIENCE = 4096
 _SPIN_COST = 64
 
 
 def run(
-    m: Machine, program: Program, *, step_limit: int, deadline: float, seconds: float, until: int = _NOWHERE
+    m: Machine, program: Program, *, step_limit: int, deadline: float, seconds: float, until: int = NOWHERE,
+    end: int = NOWHERE,
 ) -> None:
-    """Run until every lane has exited or stands at step `until`, which is left to do.
+    """Run until every lane has exited, stands at step `until`, which is left to do, or has come to `end` or beyond.
 
     The machine can then be copied, changed and run on. Raises Stopped after a fatal fault, one of the limits
     included.
     """
     patience = _PATIENCE
     rotate = False
+    held = min(until, end)
     while True:
-        counters = sorted(counter for counter in m.groups if counter != until)
+        counters = sorted(counter for counter in m.groups if counter != until and counter < end)
         if not counters:
-            if until in m.groups or not _wake(m, program):
+            if m.groups or not _wake(m, program):
                 return
             continue
         # A group that spins lets the next one run until that one stops by itself.
         counter = counters[1] if rotate and len(counters) > 1 else counters[0]
         rotate = False
         lanes = m.groups.pop(counter)
-        stop = min((c for c in (*m.groups, until) if c > counter), default=_NOWHERE)
-        jumps = _run_group(m, program, counter, lanes, stop, step_limit, deadline, seconds)
+        stop = min((c for c in (*m.groups, until, end) if c > counter), default=NOWHERE)
+        jumps = _run_group(m, program, counter, lanes, stop, step_limit, deadline, seconds, held)
         if jumps and m.groups:
             patience -= jumps
             if patience <= 0:
                 patience, rotate = _PATIENCE, True
+
+
+def step_over(
+    m: Machine, program: Program, counter: int, *, step_limit: int, deadline: float, seconds: float
+) -> None:
+    """Carry out one step for the lanes that stand there. Raises Stopped as `run` does."""
+    lanes = m.groups.pop(counter)
+    _run_group(m, program, counter, lanes, counter + 1, step_limit, deadline, seconds, counter)
 
 
 def _wake(m: Machine, program: Program) -> bool:
@@ -85,13 +96,15 @@ def _limits(m: Machine, step_limit: int, deadline: float, seconds: float, lanes:
 
 def _run_group(
     m: Machine, program: Program, counter: int, lanes: Lanes, stop: int, step_limit: int, deadline: float,
-    seconds: float,
+    seconds: float, held: int,
 ) -> int:
     """Run one group until it splits, waits, exits, passes `stop`, or jumps back while others wait.
 
-    Gives the cost of the backward jump that ended it, 0 for any other end.
+    A jump back to or before `held`, where lanes are kept, ends it too. Gives the cost of the backward jump that ended
+    it, 0 for any other end.
     """
     steps = program.steps
+    watchers = m.watchers
     size = count(lanes)
     while True:
         if counter >= stop:
@@ -105,6 +118,8 @@ def _run_group(
             _limits(m, step_limit, deadline, seconds, lanes)
         chosen = None if step.guard is None else _allowed(m, program, step, step.guard, lanes)
         some = lanes if chosen is None else select(lanes, chosen)
+        for watcher in watchers:
+            watcher.issued(m, counter, step, lanes, some)
         if some is None:
             counter += 1
             continue
@@ -128,7 +143,8 @@ def _run_group(
             if step.target <= counter and some is lanes and not m.groups and m.goes_round(step.target):
                 lane = lane_at(lanes, 0)
                 m.fault("step-limit", "an endless loop: it changes neither registers nor memory any more", lane)
-            if some is lanes and (step.target > counter or not (m.groups or m.parked or m.waiting)):
+            alone = not (m.groups or m.parked or m.waiting) and not step.target <= held <= counter
+            if some is lanes and (step.target > counter or alone):
                 counter = step.target
                 continue
             barriers.ready(m, step.target, some)
