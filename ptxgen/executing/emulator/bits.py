@@ -173,7 +173,8 @@ def carryless_multiply(a: Ints, b: Ints, *, high: bool) -> Ints:
 def find_nth(mask: Ints, base: Ints, offset: Ints) -> Ints:
     """fns: the place of the offset-th set bit of a uint32 from bit `base` up (down for negative offsets).
 
-    An offset of 0 asks for bit `base` itself. All ones where there is no such bit, or no bit `base`.
+    An offset of 0 asks for bit `base` itself. All ones where there is no such bit, or no bit `base`. An offset of
+    -2**31 gives 0: the code that ptxas makes cannot negate it.
     """
     mask, base, offset = np.broadcast_arrays(mask, base, offset)
     places = np.arange(32)
@@ -185,7 +186,8 @@ def find_nth(mask: Ints, base: Ints, offset: Ints) -> Ints:
     rank = np.where(down, upward[:, -1:] + 1 - upward, upward)
     wanted = np.abs(offset.astype(np.int64))[:, None]
     hit = inside & np.where(wanted == 0, places == base[:, None], rank == wanted)
-    return np.where(hit.any(axis=1), hit.argmax(axis=1), 0xFFFFFFFF).astype(np.uint32)
+    found = np.where(hit.any(axis=1), hit.argmax(axis=1), 0xFFFFFFFF)
+    return np.where(offset == -(2**31), 0, found).astype(np.uint32)
 
 
 def permute_bytes(a: Ints, b: Ints, selector: Ints, mode: str) -> Ints:

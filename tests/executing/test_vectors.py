@@ -1,0 +1,120 @@
+"""What an H200 gave for every form that registers and a cell of memory can show; the emulator gives the same.
+
+The records are made by `python -m bench.vectors record` on a machine with a GPU (bench/README.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+
+from bench.vectors.__main__ import FOLDER, by_instruction, replay
+from bench.vectors.comparing import differences
+from bench.vectors.inputs import FORMATS, column, every_word, word_bits
+from bench.vectors.kernels import Vector, run
+from bench.vectors.recording import Record, fingerprint, read_record, write_record
+from ptxgen.executing import Executor
+from ptxgen.executing.emulator import Emulator
+from ptxgen.executing.gpu import GpuExecutor, gpu_available
+
+RECORDED = sorted(path.stem for path in FOLDER.glob("*.zip"))
+EMULATOR = Emulator()
+
+
+@cache
+def vectors() -> dict[str, list[Vector]]:
+    return by_instruction()
+
+
+def test_every_form_is_recorded_as_it_is_now() -> None:
+    missing = []
+    for name, every in vectors().items():
+        record = read_record(FOLDER / f"{name}.zip") if name in RECORDED else Record("", {}, {})
+        missing += [v.name for v in every if record.inputs.get(v.name) != fingerprint(v)]
+    assert not missing, f"{len(missing)} vectors, among them {missing[:5]}; python -m bench.vectors record, on a GPU"
+    assert set(RECORDED) <= vectors().keys(), "records of instructions that are gone"
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_emulator_gives_what_the_gpu_gave(name: str) -> None:
+    tally = replay(vectors()[name], read_record(FOLDER / f"{name}.zip"), EMULATOR)
+    assert tally.vectors > 0
+    assert not tally.troubles, "\n".join(tally.troubles[:10])
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[Executor]:
+    if gpu_available() is None:
+        pytest.skip("needs an NVIDIA GPU and cuda-core (pip install 'ptxgen-local[gpu]')")
+    executor = GpuExecutor()
+    yield executor
+    executor.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_gpu_gives_what_was_recorded(gpu: Executor, name: str) -> None:
+    record = read_record(FOLDER / f"{name}.zip")
+    for vector in vectors()[name][::8]:
+        output, why = run(vector, gpu)
+        assert output is not None, f"{vector.name}: {why}"
+        assert not len(differences(vector, output, record.outputs[vector.name])), vector.name
+
+
+def test_a_wrong_word_is_found(tmp_path) -> None:
+    """One bit of one row of an exact vector, and an error of an approximate one past its bound."""
+    for name, type_name in (("add", "u32"), ("ex2", "f32")):
+        vector = next(v for v in vectors()[name] if v.expansion.type == type_name)
+        output, _ = run(vector, EMULATOR)
+        assert output is not None
+        wrong = output.copy()
+        row = 3 if name == "add" else int(np.flatnonzero(output[:, 3] == 0x3F)[0])
+        wrong[row, 2] ^= 0x10
+        path = write_record(tmp_path, name, "a test", [(vector, wrong)])
+        tally = replay([vector], read_record(path), EMULATOR)
+        assert tally.differing == 1, tally.troubles
+
+
+@pytest.mark.parametrize(("opcode", "ours", "theirs", "near"), [
+    ("tanh.approx.f16x2", 0xBA180000, 0xBA170000, True), ("tanh.approx.f16x2", 0xBA180000, 0xBA160000, False),
+    ("tanh.approx.f16", 0x7FFF, 0x7E01, False), ("tanh.approx.bf16", 0x3F43, 0x3F42, True),
+    ("tanh.approx.bf16", 0x3F43, 0x3F41, False), ("ex2.approx.f16", 0x3C00, 0x3BFF, True),
+    ("ex2.approx.f16", 0x3C00, 0x3BFC, False), ("ex2.approx.f16", 0x7C00, 0x7BFF, False),
+    ("ex2.approx.f32", 0x7F800000, 0x3F800000, False), ("rsqrt.approx.f64", 1 << 62, (1 << 62) + 1, True),
+    ("rsqrt.approx.f64", 1 << 62, (1 << 62) + 2, False), ("add.f32", 0x3F800000, 0x3F800001, False),
+])
+def test_approximations_may_differ_by_what_the_manual_allows(opcode: str, ours: int, theirs: int, near: bool) -> None:
+    vector = next(v for v in vectors()[opcode.split(".")[0]] if v.expansion.opcode == opcode)
+    size = sum(vector.result_bits) // 8
+    rows = [np.frombuffer(word.to_bytes(size, "little"), np.uint8).reshape(1, -1) for word in (ours, theirs)]
+    assert (len(differences(vector, *rows)) == 0) == near
+
+
+def test_a_record_of_another_kernel_is_no_record(tmp_path) -> None:
+    first, second = vectors()["add"][:2]
+    output, _ = run(first, EMULATOR)
+    assert output is not None
+    path = write_record(tmp_path, "add", "a test", [(first, output)])
+    assert replay([second], read_record(path), EMULATOR).troubles
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ValueError, match="no record"):
+        read_record(path)
+
+
+@pytest.mark.parametrize("type_name", [*FORMATS, "f16x2", "e4m3x4", "b8", "u16", "s32", "b64", "pred"])
+def test_words_fit_their_type_and_show_its_edges(type_name: str) -> None:
+    words = column("a name", type_name, 4096)
+    assert (words >> np.uint64(min(word_bits(type_name), 63))).max() <= (1 if word_bits(type_name) == 64 else 0)
+    assert (words == column("a name", type_name, 4096)).all()
+    assert (words != column("another", type_name, 4096)).any()
+    if type_name in FORMATS:
+        exponent, fraction = FORMATS[type_name]
+        exponents = words >> np.uint64(fraction) & np.uint64((1 << exponent) - 1)
+        assert {0, (1 << exponent) - 1} <= set(exponents.tolist())
+
+
+def test_every_word_is_every_word() -> None:
+    assert len(set(every_word(16).tolist())) == 1 << 16
