@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from ptxgen.isa import Expansion, Mismatch
+from ptxgen.isa import Expansion, Mismatch, Table
 from ptxgen.isa import Operand as Wanted
 from ptxgen.isa.model import Kind
 from ptxgen.ptx.tree import Address, Immediate, Instruction, Name, Operand, Vector
 from ptxgen.semantics.checking_scopes import Scope
 from ptxgen.semantics.operands import (
     NARROW_SPECIALS,
+    Lookup,
     Refusal,
-    expression_refusals,
-    is_offset,
     kinds_of,
     meaning,
     refusals,
@@ -150,6 +149,42 @@ def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: C
         if found is not None and found.role == "function" and "reg" in wanted.kinds:
             return [_function_as_data(operand)]
     return list(refusals(operand, wanted, scope.lookup, context.table))
+
+
+def is_offset(operand: Operand) -> TypeGuard[Address]:
+    """Whether it is `name+4`: an address without brackets."""
+    return isinstance(operand, Address) and not operand.brackets and operand.base is not None
+
+
+def expression_refusals(written: Address, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
+    """`name+4` where a register or constant is wanted: assemblers compute it, whatever its width.
+
+    The address of a variable is an integer, `%r1+4` of the register's own kind.
+    """
+    assert written.base is not None
+    known = table.types.get(wanted.type)
+    found = meaning(written.base.text, lookup)
+    if known is None or found is None:
+        return
+    kind = "unsigned"
+    if found.role == "register":
+        given = table.types.get(found.type)
+        kind = "bits" if given is None or found.type == "f16x2" else given.kind
+    told = f"{written.base.text}+{written.offset}"
+    whole = ("signed", "unsigned", "bits")
+    integers = known.kind in whole or wanted.type in ("u16x2", "s16x2")
+    fits = (integers and kind in whole) or (kind in ("bits", known.kind) and known.kind != "predicate")
+    if found.role not in ("register", "variable") or found.vector > 1:
+        yield Refusal("operand-kind", f"{written.base.text} is no register and no variable to compute with",
+                      span=written.span)
+    elif not fits:
+        yield Refusal("operand-type", f"{told} cannot stand for .{wanted.type}", "compute it with add first",
+                      span=written.span)
+    else:
+        yield Refusal(
+            "undocumented", f"{told} is computed here by assemblers, though the manual has sums only as addresses",
+            "compute it with add first", "warning", written.span,
+        )
 
 
 def _packed_refusals(operand: Operand, wanted: Wanted, expansion: Expansion, scope: Scope) -> list[Refusal]:

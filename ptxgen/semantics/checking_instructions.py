@@ -21,10 +21,10 @@ from ptxgen.ptx.tree import (
     Vector,
 )
 from ptxgen.semantics.checking_addresses import check_address
-from ptxgen.semantics.checking_choice import choose
+from ptxgen.semantics.checking_choice import choose, is_offset
 from ptxgen.semantics.checking_immediates import check_immediates, unenforced
 from ptxgen.semantics.checking_scopes import Findings, Scope
-from ptxgen.semantics.operands import is_offset, is_special, meaning, special_named
+from ptxgen.semantics.operands import is_special, meaning, special_named
 
 #: Where braces around a single register are taken.
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
@@ -148,42 +148,6 @@ def refusals(written: Operand, wanted: Wanted, lookup: Lookup, table: Table) -> 
             elif wanted.parts and "sink" not in want.kinds:
                 yield Refusal("operand-kind", f"the result {want.name} cannot be discarded",
                               "name a register for it", span=written.span)
-
-
-def is_offset(operand: Operand) -> TypeGuard[Address]:
-    """Whether it is `name+4`: an address without brackets."""
-    return isinstance(operand, Address) and not operand.brackets and operand.base is not None
-
-
-def expression_refusals(written: Address, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
-    """`name+4` where a register or constant is wanted: assemblers compute it, whatever its width.
-
-    The address of a variable is an integer, `%r1+4` of the register's own kind.
-    """
-    assert written.base is not None
-    known = table.types.get(wanted.type)
-    found = meaning(written.base.text, lookup)
-    if known is None or found is None:
-        return
-    kind = "unsigned"
-    if found.role == "register":
-        given = table.types.get(found.type)
-        kind = "bits" if given is None or found.type == "f16x2" else given.kind
-    told = f"{written.base.text}+{written.offset}"
-    whole = ("signed", "unsigned", "bits")
-    integers = known.kind in whole or wanted.type in ("u16x2", "s16x2")
-    fits = (integers and kind in whole) or (kind in ("bits", known.kind) and known.kind != "predicate")
-    if found.role not in ("register", "variable") or found.vector > 1:
-        yield Refusal("operand-kind", f"{written.base.text} is no register and no variable to compute with",
-                      span=written.span)
-    elif not fits:
-        yield Refusal("operand-type", f"{told} cannot stand for .{wanted.type}", "compute it with add first",
-                      span=written.span)
-    else:
-        yield Refusal(
-            "undocumented", f"{told} is computed here by assemblers, though the manual has sums only as addresses",
-            "compute it with add first", "warning", written.span,
-        )
 
 
 def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Iterator[Refusal]:
