@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from ptxgen.isa import load_table
 from ptxgen.isa.conditions import parse_condition
 from ptxgen.isa.describing import condition_words, describe, operand_words
-from ptxgen.isa.pages import pages
+from ptxgen.isa.pages import pages, stale
 
 TABLE = load_table()
 ROWS = [row for name in TABLE.instructions for row in TABLE.rows(name)]
@@ -68,3 +69,8 @@ def test_pages_link_to_each_other_only_where_there_are_pages():
     for text in made.values():
         assert set(re.findall(r"\]\(([^):#]+\.md)\)", text)) <= made.keys()
     assert all(f"{name}.md" in made for name in TABLE.instructions)
+
+
+def test_the_pages_in_the_docs_are_current():
+    changed = stale(Path(__file__).parents[2] / "docs/isa", pages(TABLE))
+    assert not changed, "ptxgen-local isa pages writes them anew"
