@@ -9,7 +9,7 @@ A file begins with what it is about, its launch and its arguments, in comments:
 
 An array holds 1, 2, 3, ... unless it says `zeros` or `unwritten`; `read-only` and `offset 4` (bytes) may follow. Two
 marks at the ends of lines say the rest. `// fault: race, block 1, thread 3` stands where the fault is reported
-(`thread 3 to 7`: any of these is right; no block: block 0). `// twin: CODE` stands on the one line in which the
+(`3 to 7`: any of these is right; no block: block 0). `// twin: CODE` stands on the one line in which the
 correct twin differs: it has CODE there (or nothing) and the rest alike.
 """
 
@@ -27,7 +27,7 @@ from ptxgen.executing import Argument, Buffer, Launch, Scalar
 from ptxgen.executing.protocol import Fault, FaultKind
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests/executing/faults"
-_FAULT = re.compile(r"// fault: ([a-z-]+)(?:, block (\d+))?, thread (\d+)(?: to (\d+))?(?= //|$)")
+_FAULT = re.compile(r"// fault: ([a-z-]+)(?:, block (\d+)(?: to (\d+))?)?, thread (\d+)(?: to (\d+))?(?= //|$)")
 _TWIN = re.compile(r"// twin: (.*)$")
 _LAUNCH = re.compile(r"// launch: grid (\d+), block (\d+)(?:, shared (\d+))?$")
 _ARRAY = re.compile(r"// (\w+): ([usbf]\d+)\[(\d+)\]((?:, [a-z0-9 -]+)*)$")
@@ -41,7 +41,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True)
 class Planted:
-    """A kernel whose fault is of `kind`, at `line` (1-based), by one of `threads` of `block` (numbers)."""
+    """A kernel whose fault is of `kind`, at `line` (1-based), by one of `threads` of `blocks`."""
 
     name: str
     kind: FaultKind
@@ -51,7 +51,7 @@ class Planted:
     launch: Launch
     arguments: tuple[Argument, ...]
     line: int
-    block: int
+    blocks: range
     threads: range
 
     @property
@@ -64,8 +64,8 @@ class Planted:
     def is_right_place(self, fault: Fault) -> bool:
         """Whether the fault is reported of a right thread."""
         return (
-            fault.block == (self.block, 0, 0) and fault.thread is not None
-            and fault.thread[1:] == (0, 0) and fault.thread[0] in self.threads
+            fault.block is not None and fault.block[0] in self.blocks
+            and fault.thread is not None and fault.thread[0] in self.threads
         )
 
 
@@ -104,6 +104,11 @@ def _head(name: str, lines: list[str]) -> tuple[str, Launch, tuple[Argument, ...
     return " ".join(about), launch, tuple(arguments)
 
 
+def _numbers(first: str | None, last: str | None) -> range:
+    begin = int(first or 0)
+    return range(begin, int(last or begin) + 1)
+
+
 def planted(text: str, name: str, kind: str) -> Planted:
     """Read one file. Raises Malformed where its head or its marks are missing, doubled or of another kind."""
     lines = text.splitlines()
@@ -116,11 +121,10 @@ def planted(text: str, name: str, kind: str) -> Planted:
     number, replacement = twins[0]
     if mark.group(1) != kind or kind not in get_args(FaultKind):
         raise Malformed(f"{name}: a fault of kind {mark.group(1)} among those of {kind}")
-    first = int(mark.group(3))
-    threads = range(first, int(mark.group(4) or first) + 1)
     other = [*lines[:number], "\t" + replacement.group(1).replace("(nothing)", ""), *lines[number + 1 :]]
     return Planted(
-        name, kind, about, text, "\n".join(other) + "\n", launch, arguments, line, int(mark.group(2) or 0), threads
+        name, kind, about, text, "\n".join(other) + "\n", launch, arguments, line,
+        _numbers(mark.group(2), mark.group(3)), _numbers(mark.group(4), mark.group(5)),
     )
 
 

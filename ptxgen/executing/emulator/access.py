@@ -60,6 +60,13 @@ def check(
     """All `size` bytes at each address are mapped, aligned, and have the flags `need`; gives all their flags."""
     for watcher in m.watchers:
         watcher.accessed(m, region, address, lanes, size, verb)
+    return examine(m, region, address, offset, lanes, size, need, verb)
+
+
+def examine(
+    m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int, need: int, verb: str
+) -> int:
+    """`check` of which no watcher is told, for what is part of an access."""
     place = offset >> region.shift
     flags = region.flags.take(place, mode="clip")
     for granule in range(1, size >> region.shift):
@@ -230,8 +237,13 @@ def store(
                 races.record(region.atomics, found[0], found[1], time)
         else:
             _plain_store(m, region, here, address, lanes, width, value, time)
-        if region.uninitialised:
-            region.flags[_granules(region, here, width)] |= INITIALISED
+        note_written(region, here, width)
+
+
+def note_written(region: Region, offset: Offsets, width: int) -> None:
+    """`width` bytes at each of these places hold something from now on."""
+    if region.uninitialised:
+        region.flags[_granules(region, offset, width)] |= INITIALISED
 
 
 def _plain_store(

@@ -143,6 +143,7 @@ def atomic(site: Site) -> Run:
                 access.note_atomic(m, region, here, where, some, width)
                 operation = operations["global" if region.space == "global" else "shared"]
                 olds.append(apply(region, here, width, operation, mine, wanted=gives))
+                access.note_written(region, here, width)
             for put, old in zip(puts, olds, strict=False):
                 put(m, some, old)
         m.changes += 1

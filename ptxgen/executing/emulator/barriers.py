@@ -96,7 +96,7 @@ def _complete(m: Machine, arrivals: list[Arrival], done: Array) -> None:
     for arrival in arrivals:
         if arrival.reduce:
             _reduce(m, arrivals, arrival, done)
-    m.order.block_sync[done[m.block_of]] = len(m.lines)
+    _note_order(m, arrivals, done)
     left = []
     for arrival in m.waiting:
         if all(arrival is not a for a in arrivals):
@@ -113,6 +113,30 @@ def _complete(m: Machine, arrivals: list[Arrival], done: Array) -> None:
             )
             left.append(arrival)
     m.waiting = left
+
+
+def _note_order(m: Machine, arrivals: list[Arrival], done: Array) -> None:
+    """A barrier of all threads orders the whole block. One of a part orders what those who came did, and had heard
+    of, before what those who wait do next."""
+    now = len(m.lines)
+    came, waited = (
+        sum((np.bincount(m.block_of[a.lanes], minlength=m.blocks) for a in arrivals if a.waits or not waits),
+            np.zeros(m.blocks, np.int64))
+        for waits in (False, True)
+    )
+    whole = done & (came == m.alive_in_block) & (waited == came)
+    m.order.block_sync[whole[m.block_of]] = now
+    for block in np.flatnonzero(done & ~whole):
+        if m.order.heard is None:
+            m.order.heard = np.zeros((m.lanes, m.order.shape.warps), np.int32)
+        heard = m.order.heard
+        there = np.concatenate([a.lanes[m.block_of[a.lanes] == block] for a in arrivals])
+        known = np.maximum(heard[there].max(axis=0), m.order.block_sync[there].max())
+        known[np.unique(m.thread_of[there] // 32)] = now
+        for arrival in arrivals:
+            if arrival.waits:
+                mine = arrival.lanes[m.block_of[arrival.lanes] == block]
+                heard[mine] = np.maximum(heard[mine], known)
 
 
 def _check_aligned(m: Machine, arrivals: list[Arrival], done: Array) -> None:

@@ -84,6 +84,8 @@ def load(site: Site) -> Run:
     puts = [site.put(target, site.type) for target in targets]
     strong = site.has(*STRONG)
     site.accesses.append((space, width, "strong" if strong else "read"))
+    # A loop around it may wait for another thread.
+    site.atomic = strong
     length = len(puts)
     own = site.has("shared", "shared::cta")
 

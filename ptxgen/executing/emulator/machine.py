@@ -137,6 +137,7 @@ class Machine:
     instructions: int = 0
     touched_atomic: bool = False
     changes: int = 0                           # memory instructions that write
+    last_jump: tuple[int, Lanes] | None = None # line and lanes of the last jump back
     jumps: int = 0                             # backward jumps while nobody else could run
     snapshot: Snapshot | None = None
     cluster: Dim3 = (1, 1, 1)                  # blocks of a cluster, which follow one another in a batch
@@ -267,6 +268,7 @@ def start_batch(
     threads = x * y * z
     lanes = blocks * threads
     order.block_sync = np.full(lanes, len(lines), np.int32)
+    order.heard, order.first_tag = None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
     number = np.arange(lanes, dtype=np.intp)
     block_of = number // threads

@@ -9,7 +9,7 @@ import numpy as np
 from ptxgen.executing.emulator import access, fragments
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.fragments import Layout
-from ptxgen.executing.emulator.lanes import Lanes, count
+from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.matrix_steps import (
     by_warp,
@@ -22,6 +22,7 @@ from ptxgen.executing.emulator.matrix_steps import (
     whole_warps,
     writer,
 )
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE
 from ptxgen.executing.emulator.program import Step
 from ptxgen.executing.emulator.site import Getter, Site
 from ptxgen.executing.emulator.values import Array, storage
@@ -48,7 +49,7 @@ def move(site: Site) -> Step:
 
 
 def _row_addresses(site: Site, place: int, kind: str) -> tuple[Callable[[Machine, Lanes], Array], str]:
-    """(addresses of rows, (warps, 32); state space), rows checked for their alignment."""
+    """(addresses of rows, (warps, 32); state space)."""
     address, space = site.address(site.operands[place], space_of(site))
     site.accesses.append((space, 4, kind))
 
@@ -58,12 +59,14 @@ def _row_addresses(site: Site, place: int, kind: str) -> tuple[Callable[[Machine
     return read, space
 
 
-def _check_rows(m: Machine, lanes: Lanes, addresses: Array, used: int) -> None:
-    crooked = (addresses & _ROW - 1 != 0) & (used > _LANE)
-    if crooked.any():
-        flat = np.ascontiguousarray(addresses).reshape(-1)
-        message = f"a matrix row at an address that is no multiple of {_ROW}"
-        m.fault_among("misaligned", message, lanes, crooked.reshape(-1), address=flat)
+def _check_rows(m: Machine, lanes: Lanes, space: str, addresses: Array, used: int, need: int, verb: str) -> None:
+    """Whole rows, of the lanes that give their addresses: those are to blame, not the lanes that get the words."""
+    giving = np.broadcast_to(used > _LANE, addresses.shape).reshape(-1)
+    some = select(lanes, giving)
+    assert some is not None
+    for region, where, those, _ in by_space(m, addresses.reshape(-1)[giving], some, space):
+        offset = access.offsets(m, region, where, those)
+        access.examine(m, region, where, offset, those, _ROW, MAPPED | need, verb)
 
 
 def _load_words(m: Machine, lanes: Lanes, space: str, addresses: Array) -> Array:
@@ -87,7 +90,7 @@ def load(site: Site) -> Step:
 
     def run(m: Machine, lanes: Lanes) -> None:
         addresses = rows(m, lanes)
-        _check_rows(m, lanes, addresses, 8 * number)
+        _check_rows(m, lanes, space, addresses, 8 * number, INITIALISED, "a read of a matrix row")
         found = []
         for matrix in range(number):
             words = _load_words(m, lanes, space, addresses[:, 8 * matrix + (_LANE >> 2)] + 4 * (_LANE & 3))
@@ -119,7 +122,7 @@ def _load_bytes(site: Site, rows: Callable[[Machine, Lanes], Array], space: str,
 
     def run(m: Machine, lanes: Lanes) -> None:
         addresses = rows(m, lanes)
-        _check_rows(m, lanes, addresses, height * number)
+        _check_rows(m, lanes, space, addresses, height * number, INITIALISED, "a read of a matrix row")
         registers: list[Array] = []
         for matrix in range(number):
             parts = []
@@ -150,7 +153,7 @@ def store(site: Site) -> Step:
 
     def run(m: Machine, lanes: Lanes) -> None:
         addresses, words = rows(m, lanes), read(m, lanes)
-        _check_rows(m, lanes, addresses, 8 * number)
+        _check_rows(m, lanes, space, addresses, 8 * number, WRITABLE, "a write of a matrix row")
         for matrix in range(number):
             fragment = words[..., matrix]
             if narrow:

@@ -41,8 +41,11 @@ def make(pending: Any, expected: Any, missing: Any, phase: Any) -> Array:
     return np.asarray(low, np.int64).view(np.uint64) | _MARK | phase
 
 
-def arrival(*, drop: bool, completes: bool) -> Callable[..., Array]:
-    """(old words, arrivals, bytes announced) to new words; 0 where the counts do not allow it."""
+def arrival(*, drop: bool, completes: bool, may_complete: bool = True) -> Callable[..., Array]:
+    """(old words, arrivals, bytes announced) to new words; 0 where the counts do not allow it.
+
+    `may_complete` is False for arrivals with .noComplete, which must not be the last of a phase.
+    """
 
     def update(old: Array, arrivals: Array, announced: Array) -> Array:
         pending, expected, missing = fields(old)
@@ -53,7 +56,7 @@ def arrival(*, drop: bool, completes: bool) -> Callable[..., Array]:
             expected = expected - arrivals
         phase = old & (_PHASE | _LAYOUT)
         done = (left == 0) & (missing == 0) & completes
-        good = (left >= 0) & (expected >= 0) & (np.abs(missing) <= MOST) & (old & _MARK != 0)
+        good = (left >= 0) & (may_complete | ~done) & (expected >= 0) & (np.abs(missing) <= MOST) & (old & _MARK != 0)
         left = np.where(done, expected, left)
         word = make(np.maximum(left, 0), np.maximum(expected, 0), np.clip(missing, -MOST, MOST),
                     np.where(done, phase ^ _PHASE, phase))
@@ -76,8 +79,9 @@ def change(
     old = apply(region, offset, _WIDTH, operation, values, wanted=True)
     words = region.view(_WIDTH)
     now = words[offset >> 3]
-    bad = now & _MARK == 0
-    if bad.any():
+    if (now & _MARK == 0).any():
+        # The first whose own operation left no mbarrier: what follows at the same place finds none.
+        bad = operation.update(old, *values) & _MARK == 0
         message = "an mbarrier operation that its counts do not allow, or on what is no mbarrier"
         m.fault_among("barrier", message, lanes, bad, address=where)
     m.changes += 1
@@ -137,7 +141,9 @@ def arrive(site: Site) -> Run:
     blocks = site.bits(rest.pop(), "b32" if many.endswith("32b") else "b16") if many else None
     amount = site.bits(rest[0], "u32") if rest else None
     announces, gives = site.has("expect_tx"), site.has("complete_tx")
-    operation = Operation("arrive", arrival(drop=site.has("arrive_drop"), completes=not alone or gives))
+    operation = Operation("arrive", arrival(
+        drop=site.has("arrive_drop"), completes=not alone or gives, may_complete=not site.has("noComplete")
+    ))
     releases = not alone and not site.has("relaxed")
     site.fences = site.fences or releases
 

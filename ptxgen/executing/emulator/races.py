@@ -82,6 +82,10 @@ class Order:
     warp_sync: npt.NDArray[np.int32]       # by lane: time of the last warp barrier
     fence: npt.NDArray[np.int32]           # by block of the grid
     strong: npt.NDArray[np.int32]          # by block of the grid: last atomic access after somebody's fence
+    #: (lanes, warps of a block), once a barrier was for a part of its block or somebody only arrived there: what a
+    #: warp did before that time is ordered before what the lane does.
+    heard: npt.NDArray[np.int32] | None = None
+    first_tag: int = 1                     # tag of lane 0
 
 
 def conflicts(
@@ -113,6 +117,12 @@ def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: T
     ordered: Bools = (their_block == my_block) & (times < block_sync)
     same_warp = (shape.warp(tags) == shape.warp(mine)) & (times < warp_sync)
     ordered |= same_warp
+    if order.heard is not None:
+        rows = order.heard[mine - order.first_tag]
+        warp = shape.warp(tags)
+        # Of several warps' accesses the latest may be anyone's; a race may be missed then, none is made up.
+        until = np.where(warp >= 0, rows[np.arange(warp.size), warp % shape.warps], rows.max(axis=1))
+        ordered |= (their_block == my_block) & (times < until)
     if order.fence.size:
         fence = np.where(their_block >= 0, order.fence[their_block], 0)
         ordered |= (fence > times) & (order.strong[my_block] > fence)

@@ -87,11 +87,16 @@ def _wake(m: Machine, program: Program) -> bool:
 
 
 def _limits(m: Machine, step_limit: int, deadline: float, seconds: float, lanes: Lanes) -> None:
+    stepped, late = m.steps > step_limit, time.monotonic() > deadline
+    if not (stepped or late):
+        return
+    if m.last_jump is not None:
+        # What takes so long is a loop, and that is known by where it jumps back.
+        m.line, lanes = m.last_jump
     lane = lane_at(lanes, 0)
-    if m.steps > step_limit:
+    if stepped:
         m.fault("step-limit", f"no end after {step_limit} steps", lane)
-    if time.monotonic() > deadline:
-        m.fault("time-limit", f"no end after {seconds:g} seconds", lane)
+    m.fault("time-limit", f"no end after {seconds:g} seconds", lane)
 
 
 def _run_group(
@@ -140,6 +145,8 @@ def _run_group(
             assert rest is not None
             barriers.ready(m, counter + 1, rest)
         if step.action == "jump":
+            if step.target <= counter:
+                m.last_jump = step.line, some
             if step.target <= counter and some is lanes and not m.groups and m.goes_round(step.target):
                 lane = lane_at(lanes, 0)
                 m.fault("step-limit", "an endless loop: it changes neither registers nor memory any more", lane)
