@@ -89,6 +89,7 @@ class Operand:
     values: tuple[int, ...] = ()
     selector: str = ""           # which parts of a register may be named: a key of `isa.selectors.SELECTORS`
     step: int = 1
+    exact: bool = False          # registers declared with this very type only
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class Note:
     kinds: frozenset[str] = frozenset()
     access: str = ""
     wider: bool = False
+    exact: bool = False
     vector: int = 0                                  # elements in braces; 0: a single register
     vector_slot: str = ""                            # or the number in this slot's value,
     vector_letter: str = ""                          # the one after this letter where there are several,
@@ -91,6 +92,8 @@ def _parse_note(text: str) -> Note:
     for word in words:
         if word == "wider":
             note = replace(note, wider=True)
+        elif word == "exact":
+            note = replace(note, exact=True)
         elif word == "in":
             space = next(words, "")
             note = replace(note, space_slot=space[1:]) if space[:1] == "." else replace(note, space=space)
@@ -194,6 +197,7 @@ class OperandResolver:
             values=note.values,
             selector=note.selector,
             step=note.step,
+            exact=note.exact,
         )
 
     def _type(

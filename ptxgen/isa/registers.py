@@ -16,12 +16,12 @@ def accepts(types: Mapping[str, Type], operand: Operand, register_type: str) -> 
     Same size: a bit-size type on either side agrees with anything, integers of both signs with one another,
     a float only with itself. Packed and alternate float types live in bit-size registers (f16x2 also in its own).
     With `wider`, bit-size operands take any larger register, integer ones larger integer or bit-size registers,
-    float ones larger bit-size registers.
+    float ones larger bit-size registers. `exact` operands take registers of their very type only.
     """
     wanted, given = types.get(operand.type), types.get(register_type)
     if wanted is None or given is None:
         return False
-    if "pred" in (operand.type, register_type):
+    if operand.exact or "pred" in (operand.type, register_type):
         return operand.type == register_type
     if given.bits == wanted.bits:
         return _agree(wanted, given)
