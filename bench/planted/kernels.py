@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def planted(text: str, name: str, kind: str) -> Planted:
         raise Malformed(f"{name}: a fault of kind {mark.group(1)} among those of {kind}")
     other = [*lines[:number], "\t" + replacement.group(1).replace("(nothing)", ""), *lines[number + 1 :]]
     return Planted(
-        name, kind, about, text, "\n".join(other) + "\n", launch, arguments, line,
+        name, cast(FaultKind, kind), about, text, "\n".join(other) + "\n", launch, arguments, line,
         _numbers(mark.group(2), mark.group(3)), _numbers(mark.group(4), mark.group(5)),
     )
 

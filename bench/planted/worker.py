@@ -43,8 +43,9 @@ class Driver:
         """Allocate, fill, launch, wait, free; the status."""
         try:
             code = Path(job["code"]).read_bytes()
-            load = self._core.ObjectCode.from_cubin if job["format"] == "cubin" else self._core.ObjectCode.from_ptx
-            kernel = load(code).get_kernel(job["entry"])
+            core = self._core.ObjectCode
+            loaded = core.from_cubin(code) if job["format"] == "cubin" else core.from_ptx(code + b"\0")
+            kernel = loaded.get_kernel(job["entry"])
             allocated, values = self._arguments(job["arguments"])
             config = self._core.LaunchConfig(
                 grid=tuple(job["grid"]), block=tuple(job["block"]), shmem_size=job["shared_bytes"]

@@ -2,6 +2,7 @@
 
 import ctypes
 import enum
+import os
 
 _live: dict[int, ctypes.Array] = {}
 
@@ -13,6 +14,19 @@ class CUresult(enum.IntEnum):
 
 class CUfunction_attribute(enum.IntEnum):
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+
+
+class CUlimit(enum.IntEnum):
+    CU_LIMIT_STACK_SIZE = 0
+
+
+def cuCtxSetLimit(limit, value):
+    return (CUresult.CUDA_SUCCESS,)
+
+
+def cuCtxSynchronize():
+    lost = os.environ.get("FAKE_CUDA") == "lost"
+    return (CUresult.CUDA_ERROR_OUT_OF_MEMORY if lost else CUresult.CUDA_SUCCESS,)
 
 
 def cuDriverGetVersion():
