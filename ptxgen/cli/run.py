@@ -1,28 +1,22 @@
-"""`ptxgen-local run`: one launch of a kernel on given buffers."""
+"""`ptxgen-local run`: one launch of a kernel on given buffers, traced and profiled where that is asked."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import typer
 
 from ptxgen.cli.check import read_ptx
 from ptxgen.cli.output import data, print_json, talk
+from ptxgen.cli.run_arguments import FORMS, parse_argument, parse_dim3, parse_thread
 from ptxgen.errors import UsageError
-from ptxgen.executing import Alias, Argument, Buffer, Dim3, Fault, Launch, Outcome, Scalar, make_executor
+from ptxgen.executing import EXECUTORS, Argument, Buffer, Fault, Launch, Outcome, make_executor
 
-#: The dtype of an array of each element type; NumPy has no bfloat16, so its words stand for it.
-DTYPES: dict[str, str] = {
-    "u8": "u1", "s8": "i1", "u16": "u2", "s16": "i2", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8",
-    "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8",
-}
-_FORMS = "npy:FILE, zeros:DTYPE:COUNT, same:K or DTYPE:VALUE"
-_MOST_BYTES = 1 << 32
 _SHOWN = 8
+_MOST_TRACED = 1_000_000
 
 
 def register(app: typer.Typer) -> None:
@@ -36,12 +30,21 @@ def register(app: typer.Typer) -> None:
         block: str = typer.Option(..., metavar="X[,Y[,Z]]", help="Threads of a block."),
         shared: int = typer.Option(0, metavar="BYTES", min=0, help="Dynamic shared memory."),
         arg: list[str] = typer.Option(  # noqa: B008 - typer's way
-            [], metavar="ARG", help=f"One a parameter, in order: {_FORMS}."
+            [], metavar="ARG", help=f"One a parameter, in order: {FORMS}."
         ),
         output: Path | None = typer.Option(  # noqa: B008 - typer's way
             None, "-o", "--output", metavar="DIR", help="Save buffer K as DIR/argK.npy afterwards."
         ),
         executor: str = typer.Option("auto", help="auto, emulator or gpu."),
+        trace: str | None = typer.Option(
+            None, metavar="BLOCK,THREAD", help="Show what one thread does, such as 0,5 or 1.0,3.2.0 (emulator only)."
+        ),
+        trace_limit: int = typer.Option(
+            1000, min=1, max=_MOST_TRACED, help="Statements that --trace shows, the first and the last ones."
+        ),
+        profile: bool = typer.Option(
+            False, "--profile", help="Count instructions, divergence, conflicts and sectors (emulator only)."
+        ),
         json: bool = typer.Option(False, "--json", help="Print one JSON document."),
     ) -> None:
         """Run a kernel on given buffers.
@@ -51,77 +54,80 @@ def register(app: typer.Typer) -> None:
         name, ptx = read_ptx(kernel)
         launch = Launch(parse_dim3(grid, "--grid"), parse_dim3(block, "--block"), shared)
         arguments = [parse_argument(text, number) for number, text in enumerate(arg)]
-        chosen = make_executor(executor)
-        try:
-            outcome = chosen.run(ptx, entry, launch, arguments)
-        finally:
-            chosen.close()
+        if trace is not None or profile:
+            outcome, used, more = _watched(ptx, entry, launch, arguments, executor, trace, trace_limit, profile)
+        else:
+            outcome, used = _launch(ptx, entry, launch, arguments, executor)
+            more = Findings()
         paths = save(outcome, arguments, output) if output is not None else []
         if json:
             print_json({
-                "ok": outcome.ok, "executor": chosen.name, "faults": outcome.faults,
-                "instructions": outcome.instructions, "outputs": paths, "printed": outcome.printed,
+                "ok": outcome.ok, "executor": used, "faults": outcome.faults,
+                "instructions": outcome.instructions, "outputs": paths, "printed": outcome.printed, **more.document,
             })  # fmt: skip
         else:
-            _print(outcome, arguments, paths, ptx, name, chosen.name)
+            for line in more.lines(ptx):
+                data.print(line)
+            _print(outcome, arguments, paths, ptx, name, used)
         raise typer.Exit(0 if outcome.ok else 1)
 
 
-def parse_dim3(text: str, flag: str) -> Dim3:
-    """`X`, `X,Y` or `X,Y,Z`. Raises UsageError."""
-    parts = text.split(",")
-    if len(parts) > 3 or not all(re.fullmatch(r"\s*\d{1,10}\s*", part) for part in parts):
-        raise UsageError(f"{flag} {text!r} is no size", fix=f"give one to three numbers, such as {flag} 4,2")
-    x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
-    return x, y, z
-
-
-def parse_argument(text: str, number: int) -> Argument:
-    """One ARG of the command line, argument `number`. Raises UsageError."""
-    form, colon, rest = text.partition(":")
-    where = f"--arg {text!r} (argument {number})"
-    if not colon:
-        raise UsageError(f"{where} has no form", fix=f"write {_FORMS}")
-    if form == "npy":
-        return Buffer(read_array(rest, where))
-    if form == "zeros":
-        return _zeros(rest, where)
-    if form == "same":
-        if not rest.isdecimal():
-            raise UsageError(f"{where}: {rest!r} is no argument's number", fix="write same:0 for the first argument")
-        return Alias(int(rest))
-    if form not in DTYPES:
-        raise UsageError(f"{where}: there is no type {form!r}", fix=f"write {_FORMS}; types: {', '.join(DTYPES)}")
+def _launch(
+    ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], executor: str
+) -> tuple[Outcome, str]:
+    chosen = make_executor(executor)
     try:
-        value = float(rest) if "f" in form else int(rest, 0)
-    except ValueError:
-        raise UsageError(f"{where}: {rest!r} is no {form}") from None
-    return Scalar(form, value)
+        return chosen.run(ptx, entry, launch, arguments), chosen.name
+    finally:
+        chosen.close()
 
 
-def _zeros(rest: str, where: str) -> Buffer:
-    kind, _, count = rest.partition(":")
-    if kind not in DTYPES:
-        raise UsageError(f"{where}: there is no type {kind!r}", fix=f"types: {', '.join(DTYPES)}")
-    if not count.isdecimal():
-        raise UsageError(f"{where}: {count!r} is no count", fix=f"write zeros:{kind}:1024")
-    dtype = np.dtype(DTYPES[kind])
-    if int(count) * dtype.itemsize > _MOST_BYTES:
-        raise UsageError(f"{where} is too large", why=f"a buffer holds at most {_MOST_BYTES >> 30} GiB")
-    return Buffer(np.zeros(int(count), dtype))
+class Findings:
+    """What watching a launch found: additions to the JSON document, and lines to print."""
+
+    def __init__(self, document: dict[str, Any] | None = None) -> None:
+        self.document = document or {}
+
+    def lines(self, ptx: str) -> list[str]:
+        """The findings in words, over the lines of the text."""
+        from ptxgen.cli.run_showing import profile_lines, trace_lines
+
+        found = []
+        if "trace" in self.document:
+            found += trace_lines(self.document["trace"], ptx)
+        if "profile" in self.document:
+            found += profile_lines(self.document["profile"], ptx)
+        return found
 
 
-def read_array(path: str, where: str) -> npt.NDArray[np.generic]:
-    """The array of a .npy file in the machine's byte order. Raises UsageError."""
-    try:
-        array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise UsageError(f"{where} cannot be read", why=error.strerror or str(error)) from None
-    except (ValueError, EOFError) as error:
-        raise UsageError(f"{where} is no .npy file of numbers", why=str(error).splitlines()[0]) from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "uifb":
-        raise UsageError(f"{where} holds no integers or floats", fix="save one array of numbers with numpy.save")
-    return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
+def _watched(
+    ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], executor: str, trace: str | None,
+    limit: int, profile: bool,
+) -> tuple[Outcome, str, Findings]:
+    """Run on the emulator, whatever `auto` would choose. Raises UsageError where a GPU was asked for."""
+    from ptxgen.cli.run_showing import profile_document, trace_document
+    from ptxgen.executing.emulator import Emulator, Profile, Trace
+
+    flag = "--trace" if trace is not None else "--profile"
+    if executor == "gpu":
+        raise UsageError(
+            f"{flag} cannot be had from a GPU", why="only the emulator sees every statement",
+            fix=f"leave --executor gpu out, or {flag}",
+        )
+    if executor not in EXECUTORS:
+        raise UsageError(f"there is no executor {executor!r}", fix=f"choose one of {', '.join(EXECUTORS)}")
+    traced = Trace(*parse_thread(trace, launch), limit=limit) if trace is not None else None
+    profiled = Profile() if profile else None
+    emulator = Emulator()
+    outcome = emulator.run(
+        ptx, entry, launch, arguments, watchers=[watcher for watcher in (traced, profiled) if watcher is not None]
+    )
+    document: dict[str, Any] = {}
+    if traced is not None:
+        document["trace"] = trace_document(traced)
+    if profiled is not None:
+        document["profile"] = profile_document(profiled, ptx, entry, launch)
+    return outcome, emulator.name, Findings(document)
 
 
 def save(outcome: Outcome, arguments: Sequence[Argument], folder: Path) -> list[Path]:

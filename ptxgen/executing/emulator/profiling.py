@@ -1,7 +1,7 @@
 """A profile of a launch: instructions, divergence, bank conflicts, sectors of global memory, barriers.
 
-Counted as a GPU issues them: an instruction of a group of lanes is one warp instruction for every warp that has a lane
-in the group.
+Counted as a GPU issues them: an instruction of a group of lanes is one warp instruction for every warp that has a
+lane in the group.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Instructions:
 
 @dataclass(slots=True)
 class GlobalAccess:
-    """One line's accesses of global memory. A request is one access of one warp; `sectors` are the 32-byte pieces that
-    all requests touch, each once a request, `used` the distinct bytes in them that were asked for."""
+    """One line's accesses of global memory. A request is one access of one warp; `sectors` are the 32-byte pieces
+    that all requests touch, each once a request, `used` the distinct bytes in them that were asked for."""
 
     requests: int = 0
     sectors: int = 0
@@ -69,8 +69,8 @@ class SharedAccess:
 class Profile:
     """Watches a whole launch. Lines are those of the PTX text.
 
-    `opcodes` and `lines` count instructions, `global_lines` and `shared_lines` accesses, `barriers` the warps that came
-    to a barrier, each by line or opcode.
+    `opcodes` and `lines` count instructions, `global_lines` and `shared_lines` accesses, `barriers` the warps that
+    came to a barrier, each by line or opcode.
     """
 
     def __init__(self) -> None:

@@ -33,8 +33,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """One access. `address` lies within the space, `place` says where that is. `issued` is the line of the instruction
-    that asked for it, which for asynchronous ones is an earlier one."""
+    """One access. `address` lies within the space, `place` says where that is. `issued` is the line of the
+    instruction that asked for it, which for asynchronous ones is an earlier one."""
 
     kind: str                                  # "read", "write", "atomic access", "asynchronous write", …
     space: str
