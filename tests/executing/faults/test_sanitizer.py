@@ -163,7 +163,8 @@ def test_the_worker_says_what_it_does(tmp_path: Path, mode: str, expected: list[
         {"kind": "scalar", "data": base64.b64encode(np.uint32(4).tobytes()).decode()},
     ]
     plan = [
-        {"entry": "add_one", "code": str(tmp_path / "code"), "format": "cubin", "grid": [1, 1, 1], "block": [threads, 1, 1],
+        {"entry": "add_one", "code": str(tmp_path / "code"), "format": "cubin", "grid": [1, 1, 1],
+         "block": [threads, 1, 1],
          "shared_bytes": 0, "arguments": arguments}
         for threads in (1, 2048, 1)
     ]
