@@ -11,6 +11,17 @@ from ptxgen.isa.table import Table
 
 _MADE = "<!-- Made by `ptxgen-local isa pages` from isa/: change the table, not this page. -->"
 
+_HOW_TO_READ = (
+    "Each form is a line in the notation of the PTX manual, and what holds for it:", "",
+    "- `PTX 7.0, sm_80`: the least version and the least target. A target with `a`, or several: only these. "
+    "`sm_100f`: the targets of its family from number 100 on that end in `f` or `a`, each from its own first version.",
+    "- `.slot`: the values that may stand for that word of the line. `{.x}` may be left out.",
+    "- An operand is read or written; a type such as `.dtype` is the value of that slot.",
+    "- *needs*: modifiers that ask for more than the form does. *not together*: modifiers that exclude each other. "
+    "Between commas, all must hold.",
+    "- The plainest statement: `%r` has 32 bits, `%rd` 64, `%rs` 16; `%f` is f32, `%fd` f64, `%p` a predicate.",
+)  # fmt: skip
+
 
 def pages(table: Table) -> dict[str, str]:
     """File name to text: README.md, special-registers.md, targets.md and one page an instruction."""
@@ -50,7 +61,8 @@ def _index(table: Table) -> str:
     lines = [
         _MADE, "# PTX, instruction by instruction", "",
         f"{len(table.instructions)} instructions in {forms} forms, up to PTX {table.versions[-1]}. "
-        "Also: [special registers](special-registers.md), [targets](targets.md).",
+        "Also: [special registers](special-registers.md), [targets](targets.md).", "",
+        *_HOW_TO_READ,
     ]  # fmt: skip
     for chapter, instructions in chapters.items():
         lines += ["", f"## {chapter}", "", "| instruction | forms | |", "|---|---|---|"]
@@ -75,19 +87,16 @@ def _page(table: Table, instruction: Instruction) -> str:
 
 
 def _form(form: FormWords) -> Iterator[str]:
-    yield f"### `{form.syntax}`"
-    yield ""
-    yield f"{form.since}. Manual: [{form.section}]({MANUAL}{form.section})."
-    yield ""
-    for name, values in form.slots:
-        yield f"- `.{name}`: {' '.join(f'`{value}`' for value in values)}"
-    for operand in form.operands:
-        yield f"- `{operand.name}` is {operand.access}: {operand.what}"
-    yield from (f"- needs {needed}: {condition}" for condition, needed in form.needs)
-    yield from (f"- not together: {never}" for never in form.never)
-    yield ""
-    yield f"    {form.example}"
-    yield ""
+    said = [
+        *(f"- `.{name}`: {' '.join(f'`{value}`' for value in values)}" for name, values in form.slots),
+        *(f"- `{operand.name}` is {operand.access}: {operand.what}" for operand in form.operands),
+        *(f"- needs {needed}: {condition}" for condition, needed in form.needs),
+        *(f"- not together: {never}" for never in form.never),
+    ]
+    yield from (f"### `{form.syntax}`", "", f"{form.since}. Manual: [{form.section}]({MANUAL}{form.section}).", "")
+    yield from (*said, "") if said else ()
+    # Fenced: indented, it would be a part of the list above it.
+    yield from ("```ptx", form.example, "```", "")
 
 
 def _glossary(table: Table, words: set[str]) -> Iterator[str]:

@@ -71,6 +71,15 @@ def test_pages_link_to_each_other_only_where_there_are_pages():
     assert all(f"{name}.md" in made for name in TABLE.instructions)
 
 
+def test_examples_are_shown_as_code():
+    """After a list an indented line would be a paragraph of its last item."""
+    for text in pages(TABLE).values():
+        assert not re.search(r"^ +", text, re.MULTILINE)
+        blocks = text.split("```")
+        assert len(blocks) % 2 == 1
+        assert all(block.startswith("ptx\n") and block.endswith(";\n") for block in blocks[1::2])
+
+
 def test_the_pages_in_the_docs_are_current():
     changed = stale(Path(__file__).parents[2] / "docs/isa", pages(TABLE))
     assert not changed, "ptxgen-local isa pages writes them anew"
