@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import resource
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +22,7 @@ from pathlib import Path
 from ptxgen.isa.conformance_asking import BATCH, Assemble, Memory, learn, remembered
 from ptxgen.isa.conformance_questions import Group, Knowledge, Question, questions
 from ptxgen.isa.model import Expansion, Version
+from ptxgen.isa.probing import has_sampler
 from ptxgen.isa.rows import Row
 from ptxgen.isa.table import Table, load_table
 
@@ -39,6 +42,8 @@ class Judges:
 Choices = tuple[tuple[str, ...], ...] | None
 #: Forms that are asked about together, so that their statements fill modules.
 _TOGETHER = 16
+#: Bytes that an assembler may take: over some near misses it would fill the machine's memory.
+_MEMORY = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +216,8 @@ _process: _Process | None = None
 
 def _prepare_process(make_judges: Callable[[], Judges], memory: Path | None, stop: Event | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)     # the first process hears it, and says when to stop
+    with contextlib.suppress(ValueError, OSError):   # where less is allowed already
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     _prepare(make_judges, memory, stop)
 
 
@@ -264,10 +271,10 @@ def _count(result: Result, question: Question, says: str | None, taken: bool | N
 
 
 def _batches(asked: Sequence[tuple[Result, Question]]) -> Iterator[list[tuple[Result, Question]]]:
-    """Questions for one target and version together, so that many go into one module."""
-    found: dict[tuple[str, Version], list[tuple[Result, Question]]] = {}
+    """Questions for one target, version and mode of textures together, so that many go into one module."""
+    found: dict[tuple[str, Version, bool], list[tuple[Result, Question]]] = {}
     for each in asked:
-        found.setdefault((each[1].arch, each[1].version), []).append(each)
+        found.setdefault((each[1].arch, each[1].version, has_sampler(each[1].statement)), []).append(each)
     for group in found.values():
         for start in range(0, len(group), BATCH):
             yield group[start : start + BATCH]

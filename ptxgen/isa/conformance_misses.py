@@ -35,6 +35,8 @@ _SPACES = ("global", "shared", "const", "local")
 _COMMON = (
     "ftz", "sat", "rn", "approx", "lo", "wide", "cc", "sync", "aligned", "relaxed", "gpu", "global", "volatile",
 )  # fmt: skip
+#: Words over which an assembler loses itself until the memory is full, by instruction.
+_NEVER = {"cp": {"cc"}}
 
 
 def operand_misses(
@@ -183,6 +185,6 @@ def modifier_misses(row: Row, choice: Sequence[str], plain: Statement, rows: Ite
                 words = [*chosen[:at], word, *chosen[at + 1 :]]
                 yield "foreign-modifier", f".{word} for .{value}", opcode(words)
     last_type = next((i for i in reversed(range(len(chosen))) if chosen[i] in types), len(chosen))
-    for word in some(set(_COMMON).union(*values.values())):
+    for word in some(set(_COMMON).union(*values.values()) - _NEVER.get(name, set())):
         at = len(chosen) if word in types else last_type
         yield "extra-modifier", f"and .{word}", opcode([*chosen[:at], word, *chosen[at:]])

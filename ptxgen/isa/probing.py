@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,10 @@ REGISTERS: Mapping[str, str] = {
 }  # fmt: skip
 #: Registers of 128 bits can be declared from this version on.
 WIDE = Version(8, 3)
+#: A texture and a sampler in one address.
+_SAMPLED = re.compile(r"(?:tex|tld4)\.[^\[]*\[[^,\]]+, [^{]")
+#: Instructions that mean shared memory by a generic address.
+_OF_SHARED = frozenset({"mapa", "getctarank"})
 _MANY = {"b32": 256, "f32": 256}
 _HEAD = """\
 .address_size 64
@@ -101,6 +106,9 @@ def probes(expansion: Expansion, types: Mapping[str, Type]) -> list[Probe]:
     found = [Probe(expansion, plain, "")]
     for index, operand in enumerate(expansion.operands):
         for kind in VARIED:
+            # the one special register that is a predicate is newer than what reads it
+            if kind == "special" and operand.type == "pred":
+                continue
             if kind in operand.kinds and kind != usual[index] and not (kind == "pred" and usual[index] == "reg"):
                 other = write_operand(expansion, operand, kind, index + 1, types)
                 found.append(Probe(expansion, plain.with_operand(index, other), f"{operand.name}: {kind}"))
@@ -122,14 +130,23 @@ def write(expansion: Expansion, kinds: Sequence[Kind], types: Mapping[str, Type]
 
 
 def module(statements: Sequence[str], arch: str, version: Version) -> tuple[str, int]:
-    """A module with one statement a line, and the 1-based line of the first."""
-    head = [f".version {version}", f".target {arch}", *_HEAD.splitlines()]
+    """A module with one statement a line, and the 1-based line of the first.
+
+    Statements whose textures and samplers are separate have modules of their own: see `has_sampler`.
+    """
+    mode = ", texmode_independent" if any(map(has_sampler, statements)) else ""
+    head = [f".version {version}", f".target {arch}{mode}", *_HEAD.splitlines()]
     head += [
         f".reg .{name} {prefix}<{_MANY.get(name, 32)}>;"
         for name, prefix in REGISTERS.items()
         if name != "b128" or (version >= WIDE and any(prefix in statement for statement in statements))
     ]
     return "\n".join([*head, *statements, "$L_end:", "ret;", "}", ""]), len(head) + 1
+
+
+def has_sampler(statement: str) -> bool:
+    """Is it for modules where textures and samplers are separate? ptxas takes both kinds only apart."""
+    return _SAMPLED.match(statement) is not None
 
 
 def register(type_name: str, number: int) -> Written:
@@ -162,7 +179,7 @@ def write_operand(
             return Written(f"[{', '.join([base, *(part.text for part in parts)])}]", kind, parts=tuple(parts))
         case "symbol":
             # only shared variables have 32-bit addresses
-            small = types[operand.type].bits == 32
+            small = types[operand.type].bits == 32 or expansion.name in _OF_SHARED
             return Written(place("shared" if small else expansion.slots.get("space", "global"), "ld"), kind)
         case "targets":
             return Written("targets" if expansion.name == "brx" else f"proto_{_call_shape(expansion)}", kind)
