@@ -205,7 +205,7 @@ def load(
         if strong:
             found = _trace_check(m, region, here, address, lanes, width, ((region.writes, "wrote"),), "reads")
             if region.atomics is not None:
-                races.record(region.atomics, found[0], found[1], time)
+                races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
             found = _trace_check(m, region, here, address, lanes, width, against, "reads")
@@ -234,7 +234,7 @@ def store(
             found = _trace_check(m, region, here, address, lanes, width, against, "changes")
             words[place] = value
             if region.atomics is not None:
-                races.record(region.atomics, found[0], found[1], time)
+                races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
         else:
             _plain_store(m, region, here, address, lanes, width, value, time)
         note_written(region, here, width)
@@ -255,9 +255,10 @@ def _plain_store(
     # Two threads that store the same value are not reported: whichever comes last, the result is the same.
     same = words[place] == value
     against = ((region.writes, "wrote"), (region.reads, "read"), (region.atomics, "changed atomically"))
-    where, me, _, _ = _trace_check(m, region, offset, address, lanes, width, against, "writes", same)
+    found = _trace_check(m, region, offset, address, lanes, width, against, "writes", same)
+    where = found[0]
     words[place] = value
-    races.record(region.writes, where, me, time)
+    races.record_changes(region.writes, *found, m.order, time, private=_private(m, region))
     lost = words[place] != value
     if lost.any():
         _race(m, region, region.writes, where, address, lanes, _spread(lost, region, width), "writes", "wrote")
@@ -269,6 +270,6 @@ def note_atomic(m: Machine, region: Region, offset: Offsets, address: Addresses,
         return
     against = ((region.writes, "wrote"), (region.reads, "read"))
     time = m.tick()
-    where, me, _, _ = _trace_check(m, region, offset, address, lanes, width, against, "changes")
+    found = _trace_check(m, region, offset, address, lanes, width, against, "changes")
     if region.atomics is not None:
-        races.record(region.atomics, where, me, time)
+        races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxgen.executing.emulator import warps
 from ptxgen.executing.emulator.lanes import Lanes, as_array, count, normal, union
 from ptxgen.executing.emulator.machine import Arrival, Machine
 from ptxgen.executing.emulator.program import BarrierStep
@@ -78,6 +79,10 @@ def release(m: Machine) -> None:
         if len(counts) > 1 and _share_a_block(m, arrivals):
             m.line = arrivals[-1].line
             m.fault("barrier", f"threads name different counts for barrier {number}", int(arrivals[-1].lanes[0]))
+        if len({a.reduce for a in arrivals}) > 1 and _share_a_block(m, arrivals):
+            m.line = arrivals[-1].line
+            message = f"threads come to barrier {number} to reduce and not to, or by different operations"
+            m.fault("barrier", message, int(arrivals[-1].lanes[0]))
         expected = arrivals[0].count
         arrived = _arrived(m, arrivals, counted=expected is not None)
         wanted = m.alive_in_block if expected is None else np.full(m.blocks, expected)
@@ -171,11 +176,32 @@ def _reduce(m: Machine, arrivals: list[Arrival], mine: Arrival, done: Array) -> 
         m.registers[mine.target][lanes] = result[m.block_of[lanes]]
 
 
-
-
-def synchronise_warps(m: Machine, lanes: Lanes) -> None:
+def synchronise_warps(m: Machine, lanes: Lanes, masks: Array) -> None:
     """bar.warp.sync among these lanes."""
-    m.order.warp_sync[lanes] = len(m.lines)
+    now = len(m.lines)
+    slots = m.slots[lanes]
+    masks = np.broadcast_to(masks, slots.shape)
+    alive = warps.ballot(m, m.alive, slice(0, m.lanes))[slots // 32]
+    whole = (alive & ~masks) == 0
+    numbers = as_array(lanes)
+    m.order.warp_sync[numbers[whole]] = now
+    if whole.all():
+        return
+    if m.order.heard_in_warp is None:
+        m.order.heard_in_warp = np.zeros((m.warps, 32, 32), np.int32)
+    heard = m.order.heard_in_warp
+    for mask in np.unique(masks[~whole]):
+        chosen = masks == mask
+        there = np.unique(slots[chosen] // 32)
+        members = np.flatnonzero(int(mask) >> np.arange(32) & 1)
+        known = heard[there[:, None], members].max(axis=1)
+        # All lanes of a barrier have last met with their whole warp at one time.
+        together = np.zeros(m.warps, np.int32)
+        together[slots[chosen] // 32] = m.order.warp_sync[numbers[chosen]]
+        known = np.maximum(known, together[there][:, None])
+        known[:, members] = now
+        places = there[:, None], members
+        heard[places] = np.maximum(heard[places], known[:, None, :])
 
 
 def deadlock(m: Machine) -> None:

@@ -268,7 +268,7 @@ def start_batch(
     threads = x * y * z
     lanes = blocks * threads
     order.block_sync = np.full(lanes, len(lines), np.int32)
-    order.heard, order.first_tag = None, first_block * threads + 1
+    order.heard, order.heard_in_warp, order.first_tag = None, None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
     number = np.arange(lanes, dtype=np.intp)
     block_of = number // threads

@@ -85,6 +85,8 @@ class Order:
     #: (lanes, warps of a block), once a barrier was for a part of its block or somebody only arrived there: what a
     #: warp did before that time is ordered before what the lane does.
     heard: npt.NDArray[np.int32] | None = None
+    #: (warps, 32, 32), once a warp's barrier was for a part of it: the same for each lane and lane of its warp.
+    heard_in_warp: npt.NDArray[np.int32] | None = None
     first_tag: int = 1                     # tag of lane 0
 
 
@@ -123,10 +125,33 @@ def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: T
         # Of several warps' accesses the latest may be anyone's; a race may be missed then, none is made up.
         until = np.where(warp >= 0, rows[np.arange(warp.size), warp % shape.warps], rows.max(axis=1))
         ordered |= (their_block == my_block) & (times < until)
+    if order.heard_in_warp is not None:
+        ordered |= _ordered_in_warp(tags, times, mine, order)
     if order.fence.size:
         fence = np.where(their_block >= 0, order.fence[their_block], 0)
         ordered |= (fence > times) & (order.strong[my_block] > fence)
     return ordered
+
+
+def _ordered_in_warp(tags: Tags, times: Tags, mine: Tags, order: Order) -> Bools:
+    assert order.heard_in_warp is not None
+    shape = order.shape
+    first = (order.first_tag - 1) // shape.threads * shape.warps
+    rows = order.heard_in_warp[shape.warp(mine) - first, (mine - 1) % shape.threads % 32]
+    theirs = (tags - 1) % shape.threads % 32
+    until = np.where(tags > 0, rows[np.arange(theirs.size), theirs], rows.max(axis=1))
+    return np.asarray((shape.warp(tags) == shape.warp(mine)) & (times < until))
+
+
+def record_changes(
+    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int, *, private: bool
+) -> None:
+    """Note writes or atomics. Where nothing but barriers can order them, earlier ones that are unordered are kept, as
+    of reads; where a fence can, they may be ordered by what is not seen here, and the last one counts."""
+    if order.fence.size:
+        record(trace, where, me, time)
+    else:
+        record_reads(trace, where, me, block_sync, warp_sync, order, time, private=private)
 
 
 def record_reads(

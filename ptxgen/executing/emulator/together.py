@@ -143,7 +143,7 @@ def barrier(site: Site) -> Run | Step:
         return clusters.barrier(site)
     if site.has("warp"):
         mask = site.bits(site.operands[0], "u32")
-        return _warp_step(site, barriers.synchronise_warps, mask)
+        return _warp_step(site, lambda m, lanes: barriers.synchronise_warps(m, lanes, mask(m, lanes)), mask)
     action = site.one_of("sync", "arrive", "red")
     operands = list(site.operands)
     target = operands.pop(0) if action == "red" else None
