@@ -12,7 +12,7 @@ from ptxgen.cli.isa_showing import document, print_findings, print_names, print_
 from ptxgen.cli.output import data, print_json, talk
 from ptxgen.errors import UsageError
 from ptxgen.isa import Expansion, Table, Version, load_table
-from ptxgen.isa.comparing import Part, missing_from, new_in
+from ptxgen.isa.comparing import Findings, Part, missing_from, new_in
 from ptxgen.isa.describing import since
 from ptxgen.isa.pages import pages, stale, write_pages
 from ptxgen.isa.rows import Row
@@ -40,7 +40,11 @@ def register(app: typer.Typer) -> None:
         """Show instructions, their forms and where they exist."""
         table = load_table()
         if opcode == _PAGES:
+            if arch or ptx or new or missing or json:
+                raise UsageError("`pages` writes all there is", fix="give it -o or --check, and nothing else")
             return _pages(table, output or _FOLDER, check)
+        if output or check:
+            raise UsageError("-o and --check go with `pages`", fix="ptxgen-local isa pages --check")
         version = _version(table, ptx)
         if new or missing:
             return _compare(table, opcode, arch, version, _version(table, new), missing, json)
@@ -108,7 +112,7 @@ def _miss(table: Table, opcode: str) -> NoReturn:
     name = opcode.partition(".")[0]
     raise UsageError(
         f"the table has no {opcode}",
-        why=f"{name} has no such form" if name in table.instructions else f"there is no instruction {name}",
+        why=f"{name} has no such form" if name in table.instructions else f"there is no instruction {name!r}",
         fix="did you mean " + " or ".join(near) + "?" if near else "ptxgen-local isa lists all instructions",
     )
 
@@ -133,6 +137,8 @@ def _compare(
     else:
         assert lacking is not None
         found = missing_from(table, lacking, arch, version, rows)
+    if opcode is not None:
+        found = Findings(found.parts)                # asked of an instruction, not of what surrounds it
     if json:
         print_json(
             {"instructions": document(table, found.parts),

@@ -25,7 +25,7 @@ class Findings:
     """Forms, and what surrounds them. Types and targets are only looked at for what is new."""
 
     parts: tuple[Part, ...]
-    special_registers: tuple[SpecialRegister, ...]
+    special_registers: tuple[SpecialRegister, ...] = ()
     types: tuple[Type, ...] = ()
     targets: tuple[Target, ...] = ()
 

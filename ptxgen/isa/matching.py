@@ -150,8 +150,9 @@ def nearest(
     """
     name, *modifiers = opcode.split(".")
     if name not in rows:
-        known = [meant[name]] if meant.get(name) in rows else []
-        similar = get_close_matches(name, rows, n=limit, cutoff=0.5)
+        small = name.lower()
+        known = [meant[small]] if meant.get(small) in rows else []
+        similar = get_close_matches(small, rows, n=limit, cutoff=0.5)
         return tuple(dict.fromkeys([*known, *similar]))[:limit]
     found: list[str] = []
     for fit in sorted((_fit(row, modifiers) for row in rows[name]), key=lambda fit: fit.distance):

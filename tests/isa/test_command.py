@@ -36,6 +36,7 @@ def test_json_follows_the_contract(capsys):
     ("arguments", "said"),
     [
         (["exp"], "ex2"),
+        (["FMA"], "did you mean fma"),
         (["add.b32"], "add.u32"),
         (["fma", "--arch", "sm_9"], "sm_90"),
         (["fma", "--ptx", "8.9"], "8.9"),
@@ -90,6 +91,18 @@ def test_what_a_version_brought(capsys):
     assert all(form["ptx"] != "6.0" for form in partly)
 
 
+@pytest.mark.parametrize("question", [["--new-in", "7.8"], ["--arch", "sm_90", "--missing-from", "sm_80"]])
+def test_of_an_instruction_nothing_else_is_told(capsys, question):
+    def document(*arguments):
+        assert run(["isa", *arguments, *question, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert document()["special_registers"]
+    ld = document("ld")
+    assert [entry["name"] for entry in ld["instructions"]] == ["ld"]
+    assert not ld["special_registers"] + ld["types"] + ld["targets"]
+
+
 def test_what_a_target_lacks(capsys):
     assert run(["isa", "--arch", "sm_90a", "--missing-from", "sm_90", "--json"]) == 0
     names = {entry["name"] for entry in json.loads(capsys.readouterr().out)["instructions"]}
@@ -102,7 +115,8 @@ def test_what_a_target_lacks(capsys):
 @pytest.mark.parametrize(
     "arguments",
     [["--new-in", "9.99"], ["--missing-from", "sm_1"], ["--new-in", "9.0", "--missing-from", "sm_90"],
-     ["frob", "--new-in", "9.0"]],
+     ["frob", "--new-in", "9.0"], ["fma", "--check"], ["fma", "-o", "folder"], ["pages", "--json"],
+     ["pages", "--arch", "sm_80"], ["pages", "--new-in", "9.0"]],
 )  # fmt: skip
 def test_wrong_questions_end_with_2(capsys, arguments):
     assert run(["isa", *arguments]) == 2
@@ -124,5 +138,3 @@ def test_pages_are_written_checked_and_mended(tmp_path, capsys):
     assert run(["isa", "pages", *folder]) == 0
     assert not (tmp_path / "isa" / "gone.md").exists()
     assert run(["isa", "pages", "--check", *folder]) == 0
-
-
