@@ -1,0 +1,127 @@
+"""Races are reported exactly where no barrier orders the two threads, whoever they are and whoever else was there."""
+
+from __future__ import annotations
+
+import numpy as np
+from executor_contract import empty, kernel, line
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ptxgen.executing import Buffer, Outcome
+from ptxgen.executing.emulator import Emulator
+
+SHARED = ".shared .align 16 .b8 tile[1024];"
+EMULATOR = Emulator()
+WARPS = st.integers(0, 3)
+LANES = st.integers(0, 31)
+
+
+def exchange(middle: str, writer: int, reader: int, threads: int, write: str = "st.shared.u32 [tile], 7;") -> Outcome:
+    """One thread writes, something happens, one thread reads."""
+    body = f"""mov.u32 %r10, 1; st.shared.u32 [tile+4], %r10; setp.eq.u32 %p1, %r2, 0; mov.u32 %r11, 0;
+    @%p1 st.shared.u32 [tile], %r11; bar.sync 0;
+    setp.eq.u32 %p1, %r2, {writer}; setp.eq.u32 %p2, %r2, {reader}; mov.u32 %r12, 7;
+    @%p1 {write.replace("7;", "%r12;")}
+    {middle}
+    @%p2 ld.shared.u32 %r11, [tile]; // here
+    st.global.u32 [%rd2], %r11;"""
+    ptx = kernel(body, module=SHARED)
+    outcome = EMULATOR.run(ptx, None, line(threads), [empty(threads)])
+    assert {fault.kind for fault in outcome.faults} <= {"race"}
+    return outcome
+
+
+def in_warps(warps: frozenset[int], statement: str, number: int) -> str:
+    mask = sum(1 << warp for warp in warps)
+    return f"""shr.u32 %r20, %r2, 5; mov.u32 %r21, {mask}; shr.u32 %r21, %r21, %r20; and.b32 %r21, %r21, 1;
+    setp.eq.u32 %p3, %r21, 0; @%p3 bra $skip{number};
+    {statement}
+    $skip{number}:"""
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.frozensets(WARPS, min_size=1), WARPS, WARPS, LANES, LANES)
+def test_a_barrier_of_some_warps_orders_those(
+    warps: frozenset[int], from_warp: int, to_warp: int, from_lane: int, to_lane: int
+) -> None:
+    writer, reader = 32 * from_warp + from_lane, 32 * to_warp + to_lane
+    middle = in_warps(warps, f"bar.sync 1, {32 * len(warps)};", 1)
+    outcome = exchange(middle, writer, reader, 128)
+    assert outcome.ok == (writer == reader or {from_warp, to_warp} <= warps)
+
+
+@settings(max_examples=40, deadline=None)
+@given(WARPS, WARPS, WARPS, WARPS)
+def test_what_was_heard_is_told_further(writer: int, between: int, also_between: int, reader: int) -> None:
+    """One barrier of two warps, then another of two: the second tells what came through the first."""
+    first, second = frozenset({writer, between}), frozenset({also_between, reader})
+    middle = "\n".join(
+        in_warps(warps, f"bar.sync {number}, {32 * len(warps)};", number)
+        for number, warps in enumerate((first, second), 1)
+    )
+    outcome = exchange(middle, 32 * writer, 32 * reader + 1, 128)
+    assert outcome.ok == (reader in first or bool(first & second))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.frozensets(WARPS, min_size=1, max_size=3), WARPS, WARPS)
+def test_who_arrives_tells_and_does_not_hear(arriving: frozenset[int], writer: int, reader: int) -> None:
+    waiting = frozenset(range(4)) - arriving
+    middle = f"""shr.u32 %r20, %r2, 5; mov.u32 %r21, {sum(1 << warp for warp in arriving)};
+    shr.u32 %r21, %r21, %r20; and.b32 %r21, %r21, 1; setp.eq.u32 %p3, %r21, 0; @%p3 bra $waits;
+    bar.arrive 1, 128; bra $on;
+    $waits: bar.sync 1, 128;
+    $on:"""
+    outcome = exchange(middle, 32 * writer, 32 * reader + 1, 128)
+    assert outcome.ok == (reader in waiting)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 2**32 - 2), LANES, LANES)
+def test_a_warp_barrier_of_some_lanes_orders_those(mask: int, writer: int, reader: int) -> None:
+    middle = f"""mov.u32 %r20, 1; shl.b32 %r20, %r20, %r2; and.b32 %r21, %r20, {mask}; setp.ne.u32 %p3, %r21, 0;
+    selp.b32 %r22, {mask}, {2**32 - 1 - mask}, %p3; bar.warp.sync %r22;"""
+    outcome = exchange(middle, writer, reader, 32)
+    same = (mask >> writer & 1) == (mask >> reader & 1)
+    assert outcome.ok == (writer == reader or same)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 4), st.integers(0, 63))
+def test_pairs_tell_on_what_they_heard(steps: int, reader: int) -> None:
+    """A butterfly of warp barriers of two lanes: after `steps` of five a lane has heard of 2**steps lanes."""
+    middle = "\n".join(
+        f"xor.b32 %r20, %r2, {1 << step}; and.b32 %r20, %r20, 31; and.b32 %r22, %r2, 31; mov.u32 %r21, 1;"
+        "shl.b32 %r20, %r21, %r20; shl.b32 %r21, %r21, %r22; or.b32 %r20, %r20, %r21; bar.warp.sync %r20;"
+        for step in range(steps)
+    )
+    outcome = exchange(middle, 0, reader, 64)
+    assert outcome.ok == (reader < 1 << steps)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 96), st.data())
+def test_an_unordered_atomic_of_anyone_is_remembered(threads: int, data: st.DataObject) -> None:
+    """All count; whoever reads the counter plainly at once has not waited for the others."""
+    reader = data.draw(st.integers(0, threads - 1))
+    body = f"""setp.eq.u32 %p2, %r2, {reader}; mov.u32 %r11, 0; red.global.add.u32 [%rd1], 1;
+    BARRIER @%p2 ld.global.u32 %r11, [%rd1];"""
+    for barrier, clean in (("", False), ("bar.sync 0;", True)):
+        outcome = EMULATOR.run(kernel(body.replace("BARRIER", barrier)), None, line(threads), [
+            Buffer(np.zeros(1, "u4")),
+        ])
+        assert outcome.ok == clean
+        assert {fault.kind for fault in outcome.faults} <= {"race"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 96), st.data())
+def test_an_unordered_store_of_anyone_is_remembered(threads: int, data: st.DataObject) -> None:
+    """All store the same number, which is no race; whoever stores another at once has not waited for the others."""
+    writer = data.draw(st.integers(0, threads - 1))
+    body = f"""setp.eq.u32 %p2, %r2, {writer}; mov.u32 %r10, 3; mov.u32 %r11, 4; st.global.u32 [%rd1], %r10;
+    BARRIER @%p2 st.global.u32 [%rd1], %r11;"""
+    for barrier, clean in (("", False), ("bar.sync 0;", True)):
+        outcome = EMULATOR.run(kernel(body.replace("BARRIER", barrier)), None, line(threads), [empty(1)])
+        assert outcome.ok == clean
+        assert {fault.kind for fault in outcome.faults} <= {"race"}
