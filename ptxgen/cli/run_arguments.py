@@ -33,12 +33,13 @@ def parse_dim3(text: str, flag: str) -> Dim3:
 def parse_thread(text: str, launch: Launch) -> tuple[Dim3, Dim3]:
     """(block, thread) of `BLOCK,THREAD`, each `X`, `X.Y` or `X.Y.Z` from 0. Raises UsageError, also for threads that
     the launch does not have."""
-    found = []
+    found: list[Dim3] = []
     for part in text.split(","):
         numbers = part.split(".")
         if len(numbers) > 3 or not all(_SIZE.fullmatch(number) for number in numbers):
             break
-        found.append((*(int(number) for number in numbers), 0, 0)[:3])
+        x, y, z = (*(int(number) for number in numbers), 0, 0)[:3]
+        found.append((x, y, z))
     if len(found) != 2 or text.count(",") != 1:
         raise UsageError(
             f"--trace {text!r} names no thread", fix="give block and thread, such as --trace 0,5 or --trace 1.0,3.2.0"

@@ -50,7 +50,7 @@ def read_limits(folder: Path) -> Mapping[str, Limits]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         whole = (table["partitions"], table["registers_of_a_block"], table["registers_of_a_thread"])
-        found = {name: Limits(*row, *whole) for name, row in table["limits"].items()}
+        found = {name: Limits(*map(int, (*row, *whole))) for name, row in table["limits"].items()}
     except OSError as error:
         raise TableError("the table's file limits.toml cannot be read", where=str(path), why=str(error)) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

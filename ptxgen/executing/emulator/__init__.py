@@ -2,7 +2,8 @@
 
 from ptxgen.executing.emulator.emulator import Emulator
 from ptxgen.executing.emulator.profiling import Profile
+from ptxgen.executing.emulator.stepping import State, Stepper
 from ptxgen.executing.emulator.tracing import Trace
 from ptxgen.executing.emulator.watching import Watcher
 
-__all__ = ["Emulator", "Profile", "Trace", "Watcher"]
+__all__ = ["Emulator", "Profile", "State", "Stepper", "Trace", "Watcher"]

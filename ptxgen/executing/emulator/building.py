@@ -316,8 +316,16 @@ def _static_shared(layout: Layout, module: Module, entry: Function) -> None:
             walk(item.body)
 
 
-def begin(module: Module, entry: Function) -> tuple[Builder, Scope]:
-    """A builder that has placed the module's variables and the entry's parameters, and the scope of its body."""
+def begin(module: Module, name: str | None) -> tuple[Builder, Scope, Function]:
+    """A builder that has placed the module's variables and the entry's parameters, the scope of its body, the entry.
+
+    Raises UsageError if there is no such entry, Unsupported for a module that is not emulated.
+    """
+    entry = find_entry(module, name)
+    if entry.body is None:
+        raise UsageError(f"the entry {entry.name!r} is declared and not defined")
+    if module.address_size == 32:
+        raise Unsupported(module.span.line, "addresses of 32 bits (.address_size 32); only those of 64 are emulated")
     registers = Registers()
     registers.new(CARRY, "pred")
     layout = Layout()
@@ -334,19 +342,13 @@ def begin(module: Module, entry: Function) -> tuple[Builder, Scope]:
         scope.symbols[variable.name] = layout.place(variable, "param")
     builder.recursive = calling.recursive(builder.functions)
     builder.pointed = calling.address_taken(module, builder.functions)
-    return builder, scope.child()
+    return builder, scope.child(), entry
 
 
 def build(module: Module, name: str | None) -> Program:
     """Decode one entry. Raises UsageError if there is no such entry, Unsupported for what is not emulated."""
-    entry = find_entry(module, name)
-    if entry.body is None:
-        raise UsageError(f"the entry {entry.name!r} is declared and not defined")
-    if module.address_size == 32:
-        raise Unsupported(module.span.line, "addresses of 32 bits (.address_size 32); only those of 64 are emulated")
-    builder, scope = begin(module, entry)
-    registers, layout = builder.registers, builder.layout
-    builder.enter(entry.body, scope, None)
+    builder, scope, entry = begin(module, name)
+    builder.enter(entry.body or (), scope, None)
     last = builder.steps[-1].line if builder.steps else entry.span.line
     builder.steps.append(Step("exit", last, "ret"))
     decoded: set[str] = set()
@@ -358,7 +360,12 @@ def build(module: Module, name: str | None) -> Program:
             raise Unsupported(step.line, "a branch to a label that is not there")
         step.targets = tuple(label.counter for label in labels)
         step.target = step.targets[0] if step.targets else -1
-    unproven = definedness.prove(builder.steps, len(registers.types))
+    return program_of(builder, entry, definedness.prove(builder.steps, len(builder.registers.types)))
+
+
+def program_of(builder: Builder, entry: Function, unproven: frozenset[int]) -> Program:
+    """What the builder has decoded, as a program over the builder's own lists of steps and registers."""
+    registers, layout = builder.registers, builder.layout
     param_extents = tuple(layout.extents.get("param", ()))
     shared = layout.extents.get("shared", [])
     kinds = builder.touched

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ptxgen.executing.emulator.building import begin
-from ptxgen.executing.emulator.entries import find_entry
 from ptxgen.executing.emulator.instructions import needs_gpu
 from ptxgen.executing.emulator.scope import Unsupported
 from ptxgen.isa import load_table
@@ -39,11 +38,8 @@ def survey(expansions: Iterable[Expansion]) -> Iterator[Verdict]:
     """A verdict for each expansion, written with its usual operands."""
     types = load_table().types
     text, _ = module(["mov.b128 %rq1, %rq2;"], "sm_90", Version(9, 0))
-    parsed = parse(text)
-    entry = find_entry(parsed, None)
-    assert entry.body is not None
-    builder, scope = begin(parsed, entry)
-    builder.enter(entry.body, scope, None)
+    builder, scope, entry = begin(parse(text), None)
+    builder.enter(entry.body or (), scope, None)
     for expansion in expansions:
         statement = probes(expansion, types)[0].statement
         what = needs_gpu(expansion.opcode)
