@@ -25,6 +25,10 @@ _KINDS = {
     "not-pred": "negated predicate", "symbol": "variable's name", "label": "label", "function": "function's name",
     "prototype": "prototype", "targets": "list of targets", "arguments": "list of arguments", "sink": "_",
 }  # fmt: skip
+_PARTS = {                                           # by the selectors of `ptxgen.isa.selectors`
+    "part": "a byte or a half (`.b0`, `.h1`)", "mask2": "some halves (`.h10`)", "mask4": "some bytes (`.b310`)",
+    "pick2": "two halves of both sources (`.h20`)", "pick4": "four bytes of both sources (`.b7410`)",
+}  # fmt: skip
 _ACCESS = {"read": "read", "write": "written", "update": "read and written"}
 
 
@@ -121,19 +125,38 @@ def _operand(table: Table, name: str, found: Sequence[tuple[Expansion, Operand]]
     type_words = _types(table, found)
     access = _ACCESS[found[0][1].access]
     if "address" in kinds:
-        space = _relation(found, lambda o: o.space or "", lambda value, slots: _slot_of(value, slots))
+        space = _relation(found, lambda o: o.space or "", _slot_of)
         where = "a generic address" if space == "" else f"an address in {space}"
+        if space.startswith(".") and any(not operand.space for _, operand in found):
+            where += " (generic where that is absent)"
         return OperandWords(name, f"memory {access}", f"{where}{f', {type_words}' if type_words else ''}")
     words = [_KINDS[kind] for kind in _KINDS if kind in kinds and not (kind == "reg" and kinds >= {"reg", "pred"})]
     if "vector" in kinds:
         vectors = [(expansion, operand) for expansion, operand in found if "vector" in operand.kinds]
-        count = _relation(vectors, lambda o: f"{o.vector}", lambda value, slots: _slot_of("v" + value, slots))
+        count = _relation(vectors, lambda o: f"{o.vector}", _slot_of_width)
         words.append(f"vector of {count}")
-    low, high = found[0][1].low, found[0][1].high
-    bounds = f" ({low}..{high})" if low is not None and "imm" in kinds else ""
-    wider = ", or wider" if any(operand.wider for _, operand in found) else ""
-    what = " or ".join(words).replace("constant", f"constant{bounds}")
-    return OperandWords(name, access, f"{what}{f', {type_words}{wider}' if type_words else ''}")
+    what = " or ".join(words).replace("constant", f"constant{_bounds(found)}")
+    if type_words:
+        what += f", {type_words}"
+        what += ", or wider" if any(operand.wider for _, operand in found) else ""
+        what += ", declared as that" if all(operand.exact for _, operand in found) else ""
+    if found[0][1].selector:
+        what += f"; {_PARTS[found[0][1].selector]} may be named"
+    return OperandWords(name, access, what)
+
+
+def _bounds(found: Sequence[tuple[Expansion, Operand]]) -> str:
+    """Which constants may stand there, in brackets; "" where the type alone decides, or none may."""
+    ranges = []
+    for _, operand in found:
+        if "imm" not in operand.kinds or operand.low is None:
+            continue
+        if operand.values:
+            ranges.append(", ".join(map(str, operand.values)))
+        else:
+            multiples = f", multiples of {operand.step}" if operand.step > 1 else ""
+            ranges.append(f"{operand.low}..{operand.high}{multiples}")
+    return f" ({'; or '.join(dict.fromkeys(ranges))})" if ranges else ""
 
 
 def _types(table: Table, found: Sequence[tuple[Expansion, Operand]]) -> str:
@@ -180,6 +203,11 @@ def _relation(
 
 def _slot_of(value: str, slots: dict[str, str]) -> str:
     return next((slot for slot, chosen in slots.items() if chosen == value), "")
+
+
+def _slot_of_width(value: str, slots: dict[str, str]) -> str:
+    """`.v4` is four elements, and so is `.x4`."""
+    return _slot_of("v" + value, slots) or _slot_of("x" + value, slots)
 
 
 def _by_number(word: str) -> tuple[str, int, str]:

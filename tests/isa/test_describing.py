@@ -55,6 +55,24 @@ def test_relations_of_types_are_found():
 
     assert said("mul.wide.type d, a, b", "d") == "register, twice as wide as .type"
     assert said("cvt.irnd.dtype.bf16 d, a", "a").endswith(".bf16")
+    assert said("ldmatrix.sync.aligned.m8n8.num{.trans}{.space}.b16 r, [p]", "r") == "vector of .num, .b32"
+
+
+def test_what_an_operand_may_be_is_told_whole():
+    """Constants, parts of registers and registers of one type: none of it is only in the table."""
+    for row in ROWS:
+        words = {operand.name: operand.what for operand in describe(TABLE, row).operands}
+        for expansion in (each for choice in row.covering_choices() for each in row.build(choice)):
+            for operand in (each for outer in expansion.operands for each in (*outer.parts, outer)):
+                if operand.name not in words:        # a pair is told by its parts
+                    continue
+                what = words[operand.name]
+                if "imm" in operand.kinds and operand.low is not None:
+                    told = [str(value) for value in operand.values] or [f"{operand.low}..{operand.high}"]
+                    assert all(each in what for each in told), (row.form.syntax, what)
+                    assert operand.values or operand.step == 1 or f"multiples of {operand.step}" in what
+                assert not operand.exact or "declared as that" in what, (row.form.syntax, what)
+                assert not operand.selector or "may be named" in what, (row.form.syntax, what)
 
 
 def test_operands_of_one_spelling():
