@@ -264,12 +264,21 @@ def _plain_store(
         _race(m, region, region.writes, where, address, lanes, _spread(lost, region, width), "writes", "wrote")
 
 
-def note_atomic(m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int) -> None:
-    """Check an atomic access against plain ones, and remember it."""
+def note_atomic(
+    m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int, *, narrow: bool = False
+) -> None:
+    """Check an atomic access against plain ones, and remember it. `narrow`: it is atomic within its block alone."""
     if region.writes is None:
         return
     against = ((region.writes, "wrote"), (region.reads, "read"))
     time = m.tick()
     found = _trace_check(m, region, offset, address, lanes, width, against, "changes")
-    if region.atomics is not None:
-        races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
+    if region.atomics is None:
+        return
+    races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
+    if narrow and region.space == "global":
+        where, me = found[:2]
+        bad = m.order.shape.block(region.atomics.tag[where]) != m.order.shape.block(me)
+        if bad.any():
+            now = "changes, atomically within its block alone,"
+            _race(m, region, region.atomics, where, address, lanes, bad, now, "changed")

@@ -130,6 +130,7 @@ def atomic(site: Site) -> Run:
     site.accesses.append((space, width, "atomic"))
     site.atomic = True
     need = MAPPED | INITIALISED | WRITABLE
+    narrow = site.has("cta")
 
     def run(m: Machine, lanes: Lanes) -> None:
         values = [[source(m, lanes) for source in row] for row in sources]
@@ -140,7 +141,7 @@ def atomic(site: Site) -> Run:
             for element, row in enumerate(values):
                 here = offset + element * width if element else offset
                 mine = [np.broadcast_to(v if chosen is None or v.size == 1 else v[chosen], here.shape) for v in row]
-                access.note_atomic(m, region, here, where, some, width)
+                access.note_atomic(m, region, here, where, some, width, narrow=narrow)
                 operation = operations["global" if region.space == "global" else "shared"]
                 olds.append(apply(region, here, width, operation, mine, wanted=gives))
                 access.note_written(region, here, width)

@@ -125,9 +125,29 @@ def initialise(site: Site) -> Run:
         if amount is None:
             words = np.zeros_like(words)
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
+            place = np.broadcast_to(access.offsets(m, region, where, some), (count(some),))
+            old = region.view(_WIDTH).take(place >> 3, mode="clip")
             access.store(m, region, where, some, _WIDTH, [words if chosen is None else words[chosen]], strong=True)
+            _begin_or_end(m, place, old & _MARK != 0, some, where, begins=amount is not None)
 
     return run
+
+
+def _begin_or_end(m: Machine, place: Array, marked: Array, lanes: Lanes, where: Array, *, begins: bool) -> None:
+    """An mbarrier begins where none is, and by one thread; it ends where one is. `marked`: it looked like one."""
+    bad = np.array([here in m.phases for here in place.tolist()], np.bool_) & marked
+    message = "an mbarrier begins where one is that nobody invalidated"
+    if begins:
+        again = np.ones(place.shape, np.bool_)
+        again[np.unique(place, return_index=True)[1]] = False
+        bad |= again
+        m.phases.update((here, m.phases.get(here, 0)) for here in place.tolist())
+    else:
+        bad, message = ~bad, "what is invalidated is no mbarrier"
+        for here in place.tolist():
+            m.phases.pop(here, None)
+    if bad.any():
+        m.fault_among("barrier", message, lanes, bad, address=np.broadcast_to(where, place.shape))
 
 
 def arrive(site: Site) -> Run:
