@@ -15,7 +15,9 @@ from ptxgen.executing.emulator.scope import RegisterSymbol, Scope, VariableSymbo
 from ptxgen.executing.emulator.values import BITS, UNSIGNED, Array, is_signed, number_dtype
 from ptxgen.executing.protocol import Alias, Argument, Buffer
 
-_FLOATS = {"f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+_FLOATS: dict[str, np.dtype[np.generic]] = {
+    "f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+}
 
 
 def dtype_of(type_name: str) -> np.dtype[np.generic]:

@@ -213,11 +213,11 @@ class Stepper:
                 raise UsageError(f"{statement.name} is there already")
             self._place(statement.name)
             return
-        known = len(self._labels.labels)
+        before = len(self._labels.labels)
         self._labels.expect(statement, self._scope)
         self._builder.enter((statement,), self._scope, None)
         self._labels.resolve(self._builder.pending)
-        if len(self._labels.labels) != known:
+        if len(self._labels.labels) != before:
             self._labels.prune(self._scope)
 
     def _place(self, name: str) -> None:
