@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: Bytes of stack a thread, where the device has room for that.
-STACK = 4096
+#: Bytes of stack a thread: as many as the emulator gives, or what the device has room for.
+STACKS = (16384, 4096)
 
 
 def _error_name(error: BaseException) -> str:
@@ -37,7 +37,9 @@ class Driver:
         device = cuda.core.Device(0)
         device.set_current()
         self._stream = device.create_stream()
-        driver.cuCtxSetLimit(driver.CUlimit.CU_LIMIT_STACK_SIZE, STACK)
+        for stack in STACKS:
+            if int(driver.cuCtxSetLimit(driver.CUlimit.CU_LIMIT_STACK_SIZE, stack)[0]) == 0:
+                break
 
     def launch(self, job: dict[str, Any]) -> str:
         """Allocate, fill, launch, wait, free; the status."""
