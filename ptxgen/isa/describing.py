@@ -17,7 +17,7 @@ from ptxgen.isa.table import Table
 
 #: The manual's page; a section's link name follows.
 MANUAL = "https://docs.nvidia.com/cuda/parallel-thread-execution/#"
-_OLDEST = 20                                         # the manual says nothing of targets before sm_20
+_OLDEST = 10                                         # the number of the first target
 _WORDS = re.compile(r"\.[A-Za-z0-9_:]+")
 _LISTED = 8                                          # types named one by one, before "…"
 _KINDS = {
@@ -83,12 +83,14 @@ def example(table: Table, expansion: Expansion) -> str:
 
 def targets(availability: Availability) -> str:
     """`sm_80`: this target and newer. Several names: only these (and newer ones of the family for `f`)."""
-    return " ".join(availability.targets) or f"sm_{max(availability.sm, _OLDEST)}"
+    return " ".join(availability.targets) or f"sm_{availability.sm or _OLDEST}"
 
 
 def since(availability: Availability) -> str:
-    """`PTX 7.0, sm_80`, and when it went away."""
-    words = f"PTX {availability.ptx}, {targets(availability)}"
+    """`PTX 7.0, sm_80`, and when it went away; `PTX 1.0` where every target has it."""
+    words = f"PTX {availability.ptx}"
+    if availability.sm or availability.targets:
+        words += f", {targets(availability)}"
     if availability.removed_ptx is None:
         return words
     return f"{words}; gone from PTX {availability.removed_ptx} on for sm_{availability.removed_sm} and newer"

@@ -13,8 +13,9 @@ _MADE = "<!-- Made by `ptxgen-local isa pages` from isa/: change the table, not 
 
 _HOW_TO_READ = (
     "Each form is a line in the notation of the PTX manual, and what holds for it:", "",
-    "- `PTX 7.0, sm_80`: the least version and target. A target with `a`, or several: only these. `sm_100f`: "
-    "the targets of its family from number 100 on that end in `f` or `a`, each from its own first version.",
+    "- `PTX 7.0, sm_80`: the least version and target; without a target, every one has it. A target with `a`, or "
+    "several: only these. `sm_100f`: the targets of its family from number 100 on that end in `f` or `a`, each from "
+    "its own first version.",
     "- `.slot`: the values that may stand for that word of the line. `{.x}` may be left out.",
     "- An operand is read or written; a type such as `.dtype` is the value of that slot.",
     "- *needs*: modifiers that ask for more than the form does. *not together*: modifiers that exclude each other. "

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ptxgen.isa import load_table
-from ptxgen.isa.conditions import parse_condition
-from ptxgen.isa.describing import condition_words, describe, operand_words
+from ptxgen.isa.conditions import parse_availability, parse_condition
+from ptxgen.isa.describing import condition_words, describe, operand_words, since
 from ptxgen.isa.pages import pages, stale
 
 TABLE = load_table()
@@ -31,6 +31,19 @@ ROWS = [row for name in TABLE.instructions for row in TABLE.rows(name)]
 )
 def test_conditions(condition, words):
     assert condition_words(parse_condition(condition)) == words
+
+
+@pytest.mark.parametrize(
+    ("availability", "words"),
+    [
+        ("1.0", "PTX 1.0"),
+        ("1.4 sm_13", "PTX 1.4, sm_13"),
+        ("7.0 sm_80", "PTX 7.0, sm_80"),
+        ("8.6 sm_100a sm_120f", "PTX 8.6, sm_100a sm_120f"),
+    ],
+)
+def test_since_when(availability, words):
+    assert since(parse_availability(availability)) == words
 
 
 def test_every_row_is_described_whole():
