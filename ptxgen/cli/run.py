@@ -16,7 +16,8 @@ from ptxgen.errors import UsageError
 from ptxgen.executing import EXECUTORS, Argument, Buffer, Fault, Launch, Outcome, make_executor
 
 _SHOWN = 8
-_MOST_TRACED = 1_000_000
+#: More than the emulator's step limit lets one thread come to.
+_MOST_TRACED = 2_000_000
 
 
 def register(app: typer.Typer) -> None:
