@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import typer
@@ -18,9 +19,12 @@ from ptxgen.data import data_folder
 from ptxgen.errors import UsageError
 from ptxgen.isa import Table, Version, load_table
 from ptxgen.isa.conformance import Disagreement, Judges, Result, Work, conform, sample, whole
+from ptxgen.isa.conformance_asking import forget
 from ptxgen.isa.conformance_questions import Question
 from ptxgen.isa.conformance_ratchet import (
+    Explained,
     Judged,
+    Line,
     judge_results,
     read_exceptions,
     read_record,
@@ -64,15 +68,22 @@ def register(app: typer.Typer) -> None:
         work = _work(table, names or [], form, sample_, seed)
         if update and sample_:
             raise UsageError("a sample cannot be recorded", fix="leave --sample or --update out")
+        folder = data_folder("isa") / "conformance"
+        known = _Known(
+            folder,
+            read_exceptions(folder / "exceptions.toml"),
+            {tool.version: read_record(record_path(folder, tool.version)) for tool in tools},
+        )
         memory = cache_folder().parent / "conformance.sqlite"
         if fresh:
-            memory.unlink(missing_ok=True)
+            forget(memory)
         started = time.monotonic()
         judges = partial(make_judges, tuple(tools), checker)
         with _progress(sum(len(each.forms) for each in work)) as step:
             results = conform(work, judges, jobs=jobs or os.cpu_count() or 1, memory=memory, done=step)
         complete = not (names or form or sample_)
-        return _report(table, results, complete, bool(sample_), update, every, json, time.monotonic() - started)
+        return _report(table, results, known, complete, bool(sample_), update, every, json,
+                       time.monotonic() - started)
 
 
 def make_judges(tools: Sequence[Ptxas], checker: bool) -> Judges:
@@ -184,20 +195,27 @@ class _progress:
             self.bar.stop()
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What the run is held against; read before it, so that a fault of these files costs no run."""
+
+    folder: Path
+    exceptions: tuple[Explained, ...]
+    records: Mapping[str, Mapping[str, Line]]        # by version of ptxas, then form
+
+
 def _report(
-    table: Table, results: Sequence[Result], complete: bool, sampled: bool, update: bool, every: bool, json: bool,
-    seconds: float,
+    table: Table, results: Sequence[Result], known: _Known, complete: bool, sampled: bool, update: bool, every: bool,
+    json: bool, seconds: float,
 ) -> int:  # fmt: skip
     """What was found against what is recorded; the exit status."""
-    folder = data_folder("isa") / "conformance"
-    exceptions = read_exceptions(folder / "exceptions.toml")
-    judged = judge_results(table, results, exceptions)
+    judged = judge_results(table, results, known.exceptions)
     worse: dict[str, list[str]] = {}
     for one in judged:
-        path = record_path(folder, one.tool)
-        recorded = read_record(path)
+        recorded = known.records[one.tool]
         if update:
-            write_record(path, one.tool, dict(one.lines) if complete else {**recorded, **one.lines})
+            kept = {} if complete else recorded
+            write_record(record_path(known.folder, one.tool), one.tool, {**kept, **one.lines})
         elif sampled:
             # a form of which unexplained disagreements are recorded says nothing in a sample
             fine = {form for form, line in recorded.items() if line.unexplained}
@@ -208,7 +226,7 @@ def _report(
         if complete:
             worse.setdefault(one.tool, []).extend(
                 f"exceptions.toml:{entry.line}: it explains nothing any more ({entry.reason})"
-                for entry in exceptions
+                for entry in known.exceptions
                 if entry not in one.explained and any(one.tool.startswith(v.rstrip("*")) for v in entry.ptxas)
             )
     document = [_figures(one, results, worse.get(one.tool, [])) for one in judged]

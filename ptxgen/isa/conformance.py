@@ -251,7 +251,11 @@ def _ask_one(work: Work, tool: str, assemble: Assemble) -> list[Result]:
         texts = [question.statement for _, question in batch]
         answers = remembered(texts, arch, version, assemble, tool, process.memory)
         checked = process.checked(texts, arch, version)
-        for (result, question), says, taken in zip(batch, answers, checked, strict=True):
+        for (result, question), said, taken in zip(batch, answers, checked, strict=True):
+            says = said
+            if said is not None and question.takes:
+                # an assembler that writes code of its own for a statement may complain of another one's line
+                (says,) = remembered([question.statement], arch, version, assemble, tool, process.memory)
             _count(result, question, says, taken)
     return results
 

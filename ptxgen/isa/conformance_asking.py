@@ -80,11 +80,21 @@ def judge(statements: Sequence[str], arch: str, version: Version, assemble: Asse
 class Memory:
     """Verdicts of earlier runs, in one file, by assembler, target, version and the statements' text.
 
-    Several processes may use the file at a time.
+    Several processes may use the file at a time. A file that is no database any more begins anew.
     """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._open(path)
+        except sqlite3.OperationalError:             # locked, or no place left: no fault of what it holds
+            raise
+        except sqlite3.DatabaseError:
+            self._database.close()
+            forget(path)
+            self._open(path)
+
+    def _open(self, path: Path) -> None:
         self._database = sqlite3.connect(path, timeout=60, isolation_level=None)
         # what a crash of the machine loses is asked again
         self._database.execute("pragma synchronous = off")
@@ -98,6 +108,12 @@ class Memory:
     def keep(self, key: bytes, verdicts: list[str | None]) -> None:
         said = zlib.compress(json.dumps(verdicts).encode())
         self._database.execute("insert or replace into verdicts values (?, ?)", (key, said))
+
+
+def forget(path: Path) -> None:
+    """Removes the file of answers, and those that the database keeps beside it."""
+    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        each.unlink(missing_ok=True)
 
 
 def remembered(

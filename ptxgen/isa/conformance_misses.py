@@ -35,8 +35,8 @@ _SPACES = ("global", "shared", "const", "local")
 _COMMON = (
     "ftz", "sat", "rn", "approx", "lo", "wide", "cc", "sync", "aligned", "relaxed", "gpu", "global", "volatile",
 )  # fmt: skip
-#: Words over which an assembler loses itself until the memory is full, by instruction.
-_NEVER = {"cp": {"cc"}}
+#: Over `.cc` on these, or a predicate for an address, ptxas 13.5 takes memory until there is none left.
+_LOSING = frozenset({"cp"})
 
 
 def operand_misses(
@@ -55,6 +55,8 @@ def operand_misses(
         alike = (count, index, replace(operand, vector=min(operand.vector, 2), type=datum))
         same = (count, index, operand.vector)
         for wrong, tried, other in _replacements(expansion, operand, written, index + 1, table):
+            if expansion.name in _LOSING and written.kind == "address" and "pred" in tried:
+                continue
             # an assembler's grammar knows these in few places only, and some versions crash over them
             if other.kind in ("arguments", "sink", "pair") and not whole:
                 continue
@@ -185,6 +187,6 @@ def modifier_misses(row: Row, choice: Sequence[str], plain: Statement, rows: Ite
                 words = [*chosen[:at], word, *chosen[at + 1 :]]
                 yield "foreign-modifier", f".{word} for .{value}", opcode(words)
     last_type = next((i for i in reversed(range(len(chosen))) if chosen[i] in types), len(chosen))
-    for word in some(set(_COMMON).union(*values.values()) - _NEVER.get(name, set())):
+    for word in some(set(_COMMON).union(*values.values()) - ({"cc"} if name in _LOSING else set())):
         at = len(chosen) if word in types else last_type
         yield "extra-modifier", f"and .{word}", opcode([*chosen[:at], word, *chosen[at:]])
