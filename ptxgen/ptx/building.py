@@ -332,6 +332,10 @@ class Builder(Transformer[Token, Module]):
     def address(self, c: Children) -> Address:
         return Address(name_of(c[1]), 0, (), True, between(c[0], c[-1]))
 
+    def unified(self, c: Children) -> Address:
+        inner: Address = c[0]
+        return replace(inner, unified=True, span=between(c[0], c[1]))
+
     def address_offset(self, c: Children) -> Address:
         parts = tuple(operand_of(t) for t in c[4:-1])
         return Address(name_of(c[1]), self._offset(c[3]), parts, True, between(c[0], c[-1]), True)

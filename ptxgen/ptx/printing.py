@@ -103,7 +103,8 @@ def print_operand(operand: Operand) -> str:
             base += f"+{operand.offset}"
         if not operand.brackets:
             return base
-        return f"[{', '.join((base, *map(print_operand, operand.components)))}]"
+        closing = "].unified" if operand.unified else "]"
+        return f"[{', '.join((base, *map(print_operand, operand.components)))}{closing}"
     if isinstance(operand, Vector):
         return f"{{{', '.join(map(print_operand, operand.elements))}}}"
     if isinstance(operand, Pair):

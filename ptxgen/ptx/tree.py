@@ -51,7 +51,7 @@ class Address:
     """`[base+offset]`; `base` is None for `[16]`. `components` holds extra parts of texture-like
     addresses (`[tex, {x, y}]`), in order, and is empty otherwise. `brackets` is False for `name+4` in `mov`
     and in initialisers, where `base` may also be `generic(name)` or `0xFF(name)`, as written. `zero`: an offset of 0
-    is written out, which means the same, but without optimising costs an addition."""
+    is written out, which means the same, but without optimising costs an addition. `unified`: `.unified` follows."""
 
     base: Name | None
     offset: int = 0
@@ -59,6 +59,7 @@ class Address:
     brackets: bool = True
     span: Span = field(default=NOWHERE, compare=False)
     zero: bool = field(default=False, compare=False)
+    unified: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,12 @@ _GENERIC_SPACES = ("global", "shared", "local")
 _POINTER_BYTES = 8
 #: Assemblers compute their addresses, and take no half of one for that.
 _MATRICES = ("ldmatrix", "stmatrix", "wmma")
+_UNIFIED = ("ld", "ldu", "atom")
 _STORES = ("st", "red", "atom")
 #: Instructions that assemblers let a 32-bit register address the whole memory in.
 _WIDENING = frozenset({"cp", "createpolicy", "fence", "ldmatrix", "stmatrix", "tensormap", "wmma"})
+#: Of others, the forms with one of these words.
+_WIDENING_WORDS = frozenset({"async", "cp"})
 #: Instructions that touch as many bytes as their type and vector say.
 _WHOLE_ACCESS = ("ld", "ldu", "st", "atom", "red")
 
@@ -31,6 +34,8 @@ _WHOLE_ACCESS = ("ld", "ldu", "st", "atom", "red")
 def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Scope, context: Context) -> None:
     """Everything that can be said of `[...]` from declarations alone."""
     check_components(address, wanted, chosen, scope, context)
+    if address.unified:
+        _check_unified(address, wanted, chosen, scope, context)
     if chosen.name in HANDLES:
         check_handle(address, chosen, scope, context)
         return
@@ -56,6 +61,20 @@ def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Sc
         context.findings.error(address.base.span, "address-base", f"{address.base.text} is a {found.role}")
 
 
+def _check_unified(address: Address, wanted: Wanted, chosen: Expansion, scope: Scope, context: Context) -> None:
+    """`[a].unified` says that the address is the same for the host: loads and atomics of global memory take it."""
+    found = None if address.base is None else meaning(address.base.text, scope.lookup)
+    detail = None if address.base is None else scope.detail(address.base.text)
+    shared = isinstance(detail, Variable) and any(word.startswith("unified") for word in detail.attributes)
+    loads = chosen.name in _UNIFIED or chosen.opcode.startswith("multimem.ld_reduce")
+    if not loads or (wanted.space or "global") != "global":
+        told = f".unified does not go with {chosen.opcode}"
+        context.findings.error(address.span, "state-space", told, "loads and atomics of global memory take it")
+    elif found is not None and found.role != "register" and not shared:
+        told = f"{address.base.text if address.base else ''} is not declared with .attribute(.unified)"
+        context.findings.error(address.span, "state-space", told, "leave out .unified")
+
+
 def _check_register(
     address: Address, base: Name, found: Symbol, space: str, chosen: Expansion, context: Context
 ) -> None:
@@ -75,10 +94,14 @@ def _check_register(
     elif known.bits < 64 and not _is_window(space, chosen):
         told = f"{base.text} is {known.bits} bits wide; an address in {space or 'generic'} memory has 64"
         hint = "compute addresses in .b64 registers: mad.wide.u32, or cvt.u64.u32"
-        if (known.bits == 32 and chosen.name not in _WIDENING) or (known.bits < 32 and chosen.name in _MATRICES):
+        if (known.bits == 32 and not _is_widened(chosen)) or (known.bits < 32 and chosen.name in _MATRICES):
             context.findings.error(base.span, "address-width", told, hint)
         else:
             context.findings.warn(base.span, "address-width", told, hint)
+
+
+def _is_widened(chosen: Expansion) -> bool:
+    return chosen.name in _WIDENING or not _WIDENING_WORDS.isdisjoint(chosen.opcode.split(".")[1:3])
 
 
 def _is_window(space: str, chosen: Expansion) -> bool:

@@ -30,6 +30,10 @@ from ptxgen.semantics.operands import is_special, meaning, special_named
 _SINGLE_VECTORS = frozenset({"mov", "ld", "ldu", "st", "tex", "tld4", "suld", "sust", "wmma", "mma"})
 #: Whose operand names a variable of one space: this one, or that of the opcode.
 _OF_A_SPACE = {"cvta": "", "mapa": "shared", "getctarank": "shared"}
+#: What CUDA calls the special registers.
+_CUDA_NAMES = {
+    "threadIdx": "%tid", "blockIdx": "%ctaid", "blockDim": "%ntid", "gridDim": "%nctaid", "warpSize": "WARP_SZ",
+}
 _SELECTOR_EXAMPLES = {"part": ".b0 or .h1", "mask2": ".h0 or .h10", "mask4": ".b0 or .b3210", "pick2": ".h32",
                       "pick4": ".b7654"}
 
@@ -164,6 +168,8 @@ def _check_availability(instruction: Instruction, chosen: Expansion, context: Co
 
 def _replacement(instruction: Instruction, context: Context) -> str:
     """What took the place of an instruction that is gone: for warps, the one that names its threads."""
+    if ".sync." in instruction.opcode and ".aligned" not in instruction.opcode:
+        return f"write {instruction.opcode.replace('.sync.', '.sync.aligned.', 1)}"
     name, _, rest = instruction.opcode.partition(".")
     found = context.table.candidates(f"{name}.sync.{rest}".rstrip("."))
     if not found:
@@ -217,6 +223,9 @@ def _check_special(name: Name, context: Context) -> None:
 
 
 def _declaration_hint(name: str, scope: Scope, context: Context) -> str:
+    foreign = name.removeprefix("%").partition(".")
+    if foreign[0] in _CUDA_NAMES:
+        return f"PTX calls it {_CUDA_NAMES[foreign[0]]}{foreign[1]}{foreign[2]}; read it with mov"
     if name.startswith("%"):
         prefix = name.rstrip("0123456789")
         known = next((s.ranges[prefix] for s in _chain(scope) if prefix in s.ranges), None)

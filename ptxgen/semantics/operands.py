@@ -23,6 +23,8 @@ Role = Literal["register", "variable", "label", "function", "prototype", "target
 COMPONENTS = ("x", "y", "z", "w", "r", "g", "b", "a")
 #: Reads of half of these are allowed for the sake of old programs.
 NARROW_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid", "%gridid")
+#: Bits of the widest vectors, `.v8.b32` and `.v4.b64`.
+_WIDEST_STORE = 256
 _NAME_KINDS: frozenset[Kind] = frozenset(
     {"reg", "pred", "special", "symbol", "label", "function", "prototype", "targets"}
 )
@@ -284,6 +286,12 @@ def _special_refusals(name: Name, wanted: Wanted, table: Table) -> Iterator[Refu
         )
 
 
+def _leaves_out(wanted: Wanted, table: Table) -> bool:
+    """Stores of 256 bits leave out an element, which is not stored; narrower ones cannot."""
+    known = table.types.get(wanted.type)
+    return known is not None and known.bits * wanted.vector == _WIDEST_STORE
+
+
 def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Table) -> Iterator[Refusal]:
     count = len(vector.elements)
     if count != wanted.vector:
@@ -293,7 +301,7 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
             span=vector.span,
         )
         return
-    if wanted.access == "write" and all(element == Name("_") for element in vector.elements):
+    if all(element == Name("_") for element in vector.elements):
         yield Refusal("operand-vector", "every element is _: nothing would be written", span=vector.span)
     yield from _mixture_refusals(vector, lookup, table)
     mixed = _is_mixed(vector, lookup, table)
@@ -305,7 +313,7 @@ def _vector_refusals(vector: Vector, wanted: Wanted, lookup: Lookup, table: Tabl
             )
         elif isinstance(element, Immediate) and wanted.access != "read":
             yield Refusal("operand-kind", "a constant cannot be written to", span=element.span)
-        elif element == Name("_") and wanted.access != "write":
+        elif element == Name("_") and wanted.access != "write" and not _leaves_out(wanted, table):
             yield Refusal("operand-kind", "_ can only be written to", span=element.span)
         else:
             found = meaning(element.text, lookup) if isinstance(element, Name) else None
