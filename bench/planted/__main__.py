@@ -133,6 +133,18 @@ def sanitizer_table(verdicts: Sequence[Verdict], seen: Mapping[tuple[str, str], 
     return "\n".join(lines)
 
 
+def about_twins(verdicts: Sequence[Verdict], seen: Mapping[tuple[str, str], Seen]) -> list[str]:
+    """What is said of correct twins, or went wrong with them, a line each."""
+    lines = []
+    for job in (Job(verdict.kernel, True) for verdict in verdicts):
+        for tool in TOOLS:
+            found = seen.get((job.entry, tool))
+            if found is not None and (found.reports or found.status != "done"):
+                words = found.reports[0].words if found.reports else ""
+                lines.append(f"twin of {job.kernel.name}, {tool}: {found.status} {words}".rstrip())
+    return lines
+
+
 def document(verdicts: Sequence[Verdict], seen: Mapping[tuple[str, str], Seen]) -> dict[str, Any]:
     """Everything, kernel by kernel, for --json."""
     kernels = {}
@@ -176,6 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seen = examine(kernels, arch)
             print(f"\ncompute-sanitizer on {device} ({arch}), {time.monotonic() - started:.0f} s\n")
             print(sanitizer_table(verdicts, seen), flush=True)
+            print("\n".join(about_twins(verdicts, seen)))
         except PtxgenError as error:
             print(f"error: {error}", file=sys.stderr)
             status = error.exit_code

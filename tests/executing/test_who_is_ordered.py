@@ -39,7 +39,7 @@ def in_warps(warps: frozenset[int], statement: str, number: int) -> str:
     $skip{number}:"""
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.frozensets(WARPS, min_size=1), WARPS, WARPS, LANES, LANES)
 def test_a_barrier_of_some_warps_orders_those(
     warps: frozenset[int], from_warp: int, to_warp: int, from_lane: int, to_lane: int
@@ -50,7 +50,7 @@ def test_a_barrier_of_some_warps_orders_those(
     assert outcome.ok == (writer == reader or {from_warp, to_warp} <= warps)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(WARPS, WARPS, WARPS, WARPS)
 def test_what_was_heard_is_told_further(writer: int, between: int, also_between: int, reader: int) -> None:
     """One barrier of two warps, then another of two: the second tells what came through the first."""
@@ -63,7 +63,7 @@ def test_what_was_heard_is_told_further(writer: int, between: int, also_between:
     assert outcome.ok == (reader in first or bool(first & second))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.frozensets(WARPS, min_size=1, max_size=3), WARPS, WARPS)
 def test_who_arrives_tells_and_does_not_hear(arriving: frozenset[int], writer: int, reader: int) -> None:
     waiting = frozenset(range(4)) - arriving
@@ -76,7 +76,7 @@ def test_who_arrives_tells_and_does_not_hear(arriving: frozenset[int], writer: i
     assert outcome.ok == (reader in waiting)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 2**32 - 2), LANES, LANES)
 def test_a_warp_barrier_of_some_lanes_orders_those(mask: int, writer: int, reader: int) -> None:
     middle = f"""mov.u32 %r20, 1; shl.b32 %r20, %r20, %r2; and.b32 %r21, %r20, {mask}; setp.ne.u32 %p3, %r21, 0;
@@ -99,7 +99,7 @@ def test_pairs_tell_on_what_they_heard(steps: int, reader: int) -> None:
     assert outcome.ok == (reader < 1 << steps)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(2, 96), st.data())
 def test_an_unordered_atomic_of_anyone_is_remembered(threads: int, data: st.DataObject) -> None:
     """All count; whoever reads the counter plainly at once has not waited for the others."""
@@ -114,7 +114,7 @@ def test_an_unordered_atomic_of_anyone_is_remembered(threads: int, data: st.Data
         assert {fault.kind for fault in outcome.faults} <= {"race"}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(2, 96), st.data())
 def test_an_unordered_store_of_anyone_is_remembered(threads: int, data: st.DataObject) -> None:
     """All store the same number, which is no race; whoever stores another at once has not waited for the others."""

@@ -25,7 +25,7 @@ def only(body: str, module: str, threads: int = 32) -> Fault:
     return faults[0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from([1, 2, 4]), st.data(), st.booleans(), st.booleans())
 def test_a_row_of_a_matrix_is_of_the_lane_that_gives_its_address(
     number: int, data: st.DataObject, crooked: bool, stores: bool
@@ -43,7 +43,7 @@ def test_a_row_of_a_matrix_is_of_the_lane_that_gives_its_address(
     assert (fault.kind, fault.thread) == ("misaligned" if crooked else "out-of-bounds", (lane, 0, 0))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 31), st.integers(1, 40))
 def test_an_arrival_too_many_is_of_the_thread_that_makes_it(threads: int, each: int) -> None:
     """`threads` arrivals of `each` leave room for one less than `each` more, and the next thread takes that many."""
@@ -67,7 +67,7 @@ def test_an_atomic_on_what_nobody_wrote_is_reported_once(operation: str) -> None
     assert only(body, ".shared .align 4 .u32 counter;").kind == "uninitialised-read"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 63))
 def test_a_limit_names_the_loops_jump_and_a_thread_in_it(before: int, inside: int, thread: int) -> None:
     """Whatever the loop does, and wherever in it the limit is met."""

@@ -15,8 +15,9 @@ import pytest
 from bench.planted import __main__ as planted_main
 from bench.planted import sanitizer, worker
 from bench.planted.kernels import all_planted, planted
-from bench.planted.sanitizer import Job, Report, read_reports
+from bench.planted.sanitizer import Job, Report, Seen, read_reports
 from ptxgen.errors import PtxgenError
+from ptxgen.executing.emulator import Emulator
 
 FAKE_CUDA = Path(__file__).resolve().parents[1] / "fake_cuda"
 KERNELS = [kernel for kernel in all_planted() if kernel.name.startswith("out-of-bounds/")][:3]
@@ -112,6 +113,20 @@ def test_kernels_that_hang_die_or_lose_the_context_cost_no_others(
         }
         assert seen[faulty, "memcheck"].reports == (Report("Invalid read", (5,), None),)
         assert all(seen[twin, tool] == sanitizer.Seen("done") for tool in sanitizer.TOOLS)
+
+
+def test_the_table_beside_the_emulators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_its_place(tmp_path, monkeypatch)
+    verdicts = [planted_main.judge(kernel, Emulator()) for kernel in KERNELS]
+    seen = sanitizer.examine(KERNELS, "sm_90")
+    # Planted, emulator, the four tools, any of them, right line, without a report but stopped, twins, not run.
+    rows = planted_main.sanitizer_table(verdicts, seen).splitlines()
+    assert rows[2] == "| out-of-bounds | 3 | 3 | 3 | 0 | 0 | 0 | 3 | 0 | 0 | 0 | 0 |"
+    assert planted_main.about_twins(verdicts, seen) == []
+    seen[Job(KERNELS[0], True).entry, "initcheck"] = Seen("hangs", (Report("Uninitialized", (3,), None),))
+    assert planted_main.about_twins(verdicts, seen) == [f"twin of {KERNELS[0].name}, initcheck: hangs Uninitialized"]
+    assert planted_main.sanitizer_table(verdicts, seen).splitlines()[2].endswith("| 0 | 1 | 0 |")
+    json.dumps(planted_main.document(verdicts, seen))
 
 
 def test_what_is_left_when_time_is_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
