@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptxgen.executing import Buffer
-from ptxgen.executing.emulator import Emulator, Profile
+from ptxgen.executing.emulator import Emulator, Profile, Trace
 
 GATHER = kernel("""
 ld.param.u64 %rd3, [places]; mad.wide.u32 %rd3, %r1, 4, %rd3; ld.global.u32 %r10, [%rd3];
@@ -79,6 +79,18 @@ def test_branches_diverge_by_warp_and_batches_add_up(at_once: int) -> None:
     assert (branch.warps, branch.threads, branch.divergent) == (6, 192, 0)
     second = next(one for one in profile.lines.values() if one.divergent)
     assert (second.warps, second.threads, second.divergent) == (4, 112, 2)
+
+
+@pytest.mark.parametrize("space", ["global", "shared", ""])
+def test_wild_addresses_are_faults_and_no_errors(space: str) -> None:
+    """Addresses from one end of 64 bits to the other."""
+    profile, trace = Profile(), Trace((0, 0, 0), (1, 0, 0))
+    ptx = kernel(f"""mul.wide.u32 %rd5, %r2, 4; setp.eq.u32 %p1, %r2, 1; selp.b64 %rd5, 0x7ffffffffffffff0, %rd5, %p1;
+    setp.eq.u32 %p1, %r2, 2; selp.b64 %rd5, 0x8000000000000000, %rd5, %p1;
+    ld{'.' * bool(space)}{space}.u32 %r10, [%rd5];""", module=".shared .b32 tile[4];")
+    outcome = Emulator().run(ptx, None, line(64), [empty(64)], watchers=[profile, trace])
+    assert len(outcome.faults) == 1
+    assert (trace.first[-1].line, trace.first[-1].executed) == (outcome.faults[0].line, False)
 
 
 def test_watching_changes_nothing() -> None:

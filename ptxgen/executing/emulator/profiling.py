@@ -147,8 +147,8 @@ def _count_sectors(found: GlobalAccess, warps: Array, where: Array, size: int) -
     found.requests += np.unique(warps).size
     found.sectors += np.unique(np.concatenate(keys)).size
     # Accesses of one instruction have one size and are aligned to it, so they are the same bytes or others.
-    first = int(where.min())
-    found.used += np.unique(warps * (int(where.max()) - first + 1) + (where - first)).size * size
+    places, which = np.unique(where, return_inverse=True)
+    found.used += np.unique(warps * places.size + which).size * size
 
 
 def _count_passes(

@@ -76,8 +76,8 @@ class Trace:
         self.block, self.thread = block, thread
         self.count = 0
         self.first: list[Traced] = []
-        self._room = max(limit - limit // 4, 1)
         self._last: deque[Traced] = deque(maxlen=max(limit // 4, 1))
+        self._room = limit - max(limit // 4, 1)
         self._lane = -1
         self._pending: tuple[int, Step, Traced] | None = None
         self._program: Program | None = None
