@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from ptxgen.isa.model import Availability, Form, Instruction
 from ptxgen.isa.notes import OperandResolver, parse_notes
 from ptxgen.isa.problems import TableError
 from ptxgen.isa.rows import Row, Slot
-from ptxgen.isa.surroundings import Surroundings, read_surroundings
+from ptxgen.isa.surroundings import Surroundings, parse_toml, read_surroundings
 from ptxgen.isa.syntax import Syntax, parse_syntax
 
 _FORM_KEYS = frozenset(
@@ -135,10 +134,7 @@ class _Chapter:
 
 def _read_chapter(path: Path) -> _Chapter:
     text = path.read_text(encoding="utf-8")
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TableError(f"{path.name} is no TOML", where=str(path), why=str(error)) from None
+    table = parse_toml(text, f"isa/instructions/{path.name}")
     lines = tuple(number for number, line in enumerate(text.splitlines(), 1) if _FORM_LINE.match(line))
     return _Chapter(path, table, lines)
 

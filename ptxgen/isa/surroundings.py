@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -67,8 +69,8 @@ def read_surroundings(folder: Path) -> Surroundings:
         versions=_read(folder, "versions.toml", lambda t: tuple(Version.parse(v) for v in t["versions"])),
         special_registers=_read(folder, "special-registers.toml", _special_registers),
         register_classes=_read(folder, "registers.toml", _register_classes),
-        reserved_words=_read(folder, "words.toml", lambda t: frozenset(t["reserved"].split())),
-        directives=_read(folder, "words.toml", lambda t: frozenset(t["directives"].split())),
+        reserved_words=_read(folder, "words.toml", lambda t: _words(t["reserved"])),
+        directives=_read(folder, "words.toml", lambda t: _words(t["directives"])),
         meant=_read(folder, "words.toml", lambda t: MappingProxyType(dict(t["meant"]))),
         modifiers=modifiers,
         repeatable=_read(folder, "modifiers.toml", lambda t: _known(t, "repeatable", t.get("repeatable", ""))),
@@ -80,44 +82,106 @@ def read_surroundings(folder: Path) -> Surroundings:
     )
 
 
+class _EntryError(ValueError):
+    """One entry of a file is wrong."""
+
+    def __init__(self, entry: str, why: str) -> None:
+        super().__init__(why)
+        self.entry = entry
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Raises TableError with the line for what is no TOML, keys that stand twice among it."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        at = int(line.group(1)) if line else text.count("\n") + 1
+        raise TableError("this is no TOML", where=f"{where}:{at}", why=str(error)) from None
+
+
 def _read(folder: Path, name: str, build: Any) -> Any:
     path = folder / name
     try:
-        return build(tomllib.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise TableError(f"the table's file {name} cannot be read", where=str(path), why=str(error)) from None
+    table = parse_toml(text, str(path))
+    try:
+        return build(table)
+    except _EntryError as error:
+        where = f"{path}:{_line_of(error.entry, text)}"
+        raise TableError(f"the entry {error.entry!r} is wrong", where=where, why=str(error)) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise TableError(f"the table's file {name} is wrong", where=str(path), why=why) from None
+        why = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        raise TableError(f"the table's file {name} is wrong", where=f"{path}:1", why=why) from None
+
+
+def _line_of(entry: str, text: str) -> int:
+    """Where the entry is said: its key, or the line that has it as a value."""
+    key = re.search(rf'^\s*(\[+\s*([\w-]+\.)*)?"?{re.escape(entry)}"?\s*[=\]]', text, re.MULTILINE)
+    found = key or re.search(rf"(?<![\w.]){re.escape(entry)}(?!\w)", text)
+    return text.count("\n", 0, found.end()) + 1 if found else 1
+
+
+@contextmanager
+def _entry(name: str, said: Any = None, keys: str = "") -> Iterator[None]:
+    """What goes wrong inside is told of this entry; with `keys`, it may have no others."""
+    try:
+        if keys and (unknown := said.keys() - set(keys.split())):
+            raise ValueError(f"unknown key {min(unknown)!r}")
+        yield
+    except _EntryError:
+        raise
+    except KeyError as error:
+        raise _EntryError(name, f"{error} is missing") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _EntryError(name, str(error)) from None
+
+
+def _words(text: str) -> frozenset[str]:
+    words = text.split()
+    for word in words:
+        with _entry(word):
+            if words.count(word) > 1:
+                raise ValueError("it stands twice")
+    return frozenset(words)
 
 
 def _types(table: dict[str, Any]) -> Mapping[str, Type]:
     """`name = "bits kind since [noreg]"`."""
     found = {}
     for kind, entries in table.items():
-        if kind not in get_args(TypeKind):
-            raise ValueError(f"{kind!r} is no kind of type")
+        with _entry(kind):
+            if kind not in get_args(TypeKind):
+                raise ValueError(f"{kind!r} is no kind of type")
         for name, text in entries.items():
-            bits, _, rest = text.partition(" ")
-            register = not rest.endswith(" noreg")
-            since = parse_availability(rest.removesuffix(" noreg"))
-            found[name] = Type(name, int(bits), cast(TypeKind, kind), since, register)
+            with _entry(name):
+                if name in found:
+                    raise ValueError("it stands twice")
+                bits, _, rest = text.partition(" ")
+                register = not rest.endswith(" noreg")
+                since = parse_availability(rest.removesuffix(" noreg"))
+                found[name] = Type(name, int(bits), cast(TypeKind, kind), since, register)
     return MappingProxyType(found)
 
 
 def _spaces(table: dict[str, Any]) -> Mapping[str, Space]:
-    return MappingProxyType(
-        {name: Space(name, parse_availability(entry["since"]), entry["summary"]) for name, entry in table.items()}
-    )
+    found = {}
+    for name, entry in table.items():
+        with _entry(name, entry, "since summary"):
+            found[name] = Space(name, parse_availability(entry["since"]), entry["summary"])
+    return MappingProxyType(found)
 
 
 def _targets(table: dict[str, Any]) -> Mapping[str, Target]:
     found = {}
     for name, text in table["targets"].items():
-        digits = name.removeprefix("sm_").rstrip("af")
-        variant = name.removeprefix("sm_")[len(digits):]
-        version, _, family = text.partition(" family ")
-        found[name] = Target(name, int(digits), variant, int(family or digits), Version.parse(version))
+        with _entry(name):
+            digits = name.removeprefix("sm_").rstrip("af")
+            variant = name.removeprefix("sm_")[len(digits):]
+            version, _, family = text.partition(" family ")
+            found[name] = Target(name, int(digits), variant, int(family or digits), Version.parse(version))
     return MappingProxyType(found)
 
 
@@ -125,8 +189,12 @@ def _special_registers(table: dict[str, Any]) -> Mapping[str, SpecialRegister]:
     """`name = "type since summary"`; `<0-7>` in a name stands for each number, `.<xyzw>` for each component."""
     found = {}
     for name, entry in table["registers"].items():
-        for full in _spread(name):
-            found[full] = SpecialRegister(full, entry["type"], parse_availability(entry["since"]), entry["summary"])
+        with _entry(name, entry, "type since summary"):
+            since = parse_availability(entry["since"])
+            for full in _spread(name):
+                if full in found:
+                    raise ValueError(f"{full} stands twice")
+                found[full] = SpecialRegister(full, entry["type"], since, entry["summary"])
     return MappingProxyType(found)
 
 
@@ -141,17 +209,20 @@ def _spread(name: str) -> list[str]:
 
 
 def _register_classes(table: dict[str, Any]) -> Mapping[str, RegisterClass]:
-    return MappingProxyType(
-        {name: RegisterClass(name, entry["prefix"], entry["default"]) for name, entry in table["classes"].items()}
-    )
+    found = {}
+    for name, entry in table["classes"].items():
+        with _entry(name, entry, "prefix default"):
+            found[name] = RegisterClass(name, entry["prefix"], entry["default"])
+    return MappingProxyType(found)
 
 
 def _modifiers(table: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for group in table.values():
         for word, meaning in group.items() if isinstance(group, dict) else ():
-            if word in found:
-                raise ValueError(f"the modifier {word!r} stands twice")
+            with _entry(word):
+                if word in found:
+                    raise ValueError(f"{word!r} stands twice")
             found[word] = meaning
     return found
 
@@ -164,12 +235,9 @@ def _known(table: dict[str, Any], key: str, text: str) -> frozenset[str]:
 
 
 def _profile(table: dict[str, Any]) -> tuple[ProfileGroup, ...]:
-    return tuple(
-        ProfileGroup(
-            entry["title"],
-            tuple(entry["opcodes"]),
-            tuple(entry.get("operands", ())),
-            frozenset(entry.get("without", ())),
-        )
-        for entry in table["group"]
-    )
+    groups = []
+    for number, entry in enumerate(table["group"], 1):
+        with _entry(entry.get("title", f"group {number}"), entry, "title opcodes operands without"):
+            opcodes, operands = tuple(entry["opcodes"]), tuple(entry.get("operands", ()))
+            groups.append(ProfileGroup(entry["title"], opcodes, operands, frozenset(entry.get("without", ()))))
+    return tuple(groups)

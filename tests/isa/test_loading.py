@@ -193,6 +193,38 @@ def test_bad_surroundings(folder, name, text):
     assert name in caught.value.where
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after", "entry", "said"),
+    [
+        ("types.toml", "b16  =", "b8 =", "", "verwrite"),
+        ("types.toml", "[unsigned]\n", '[unsigned]\nb16 = "16 1.0"\n', "b16", "twice"),
+        ("types.toml", 'b16  = "16 1.0"', 'b16 = "16"', "b16", ""),
+        ("spaces.toml", "since", "sinse", "", "sinse"),
+        ("special-registers.toml", '"u32", since = "2.0",', '"u32",', "%tid", "since"),
+        ("special-registers.toml", "summary", "sumary", "%tid", "sumary"),
+        ("special-registers.toml", "[registers]\n", '[registers]\n"%tid.x" = { type = "u32", since = "2.0", '
+         'summary = "-" }\n', "%tid.<xyzw>", "%tid.x stands twice"),
+        ("targets.toml", "sm_70   =", "sm_7x =", "sm_7x", ""),
+        ("words.toml", "abs activemask", "abs activemask abs", "abs", "twice"),
+        ("words.toml", "reserved", "[reserved", "", "no TOML"),
+        ("registers.toml", "default =", "defaul =", "pred", "defaul"),
+    ],
+)  # fmt: skip
+def test_bad_entries_are_refused_where_they_stand(folder, name, before, after, entry, said):
+    text = (folder / name).read_text()
+    assert before in text
+    (folder / name).write_text(text.replace(before, after, 1))
+    with pytest.raises(TableError) as caught:
+        read_folder(folder)
+    told = str(caught.value) + caught.value.why
+    assert said in told
+    assert entry in told
+    where, _, line = caught.value.where.rpartition(":")
+    assert where.endswith(name)
+    changed = text[: text.index(before)].count("\n") + 1
+    assert abs(int(line) - changed) <= 2 or "twice" in told
+
+
 def test_unknown_keys_and_missing_summaries(folder):
     write(folder, CHAPTER + '\n[abuot]\nfma = "x"\n')
     with pytest.raises(TableError, match="abuot"):
