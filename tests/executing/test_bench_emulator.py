@@ -33,8 +33,8 @@ def test_a_kernel_that_gives_something_else_is_told(monkeypatch: pytest.MonkeyPa
 
 
 def test_growth_is_against_the_size_before_of_the_same_kernel() -> None:
-    rows = table([Figure("a", 1024, 10, 1.0, 0.1, 4.0), Figure("a", 4096, 40, 3.0, 0.1, 4.0),
-                  Figure("b", 1024, 10, 9.0, 0.1, 4.0)])
+    rows = list(table([Figure("a", 1024, 10, 1.0, 0.1, 4.0), Figure("a", 4096, 40, 3.0, 0.1, 4.0),
+                       Figure("b", 1024, 10, 9.0, 0.1, 4.0)]))
     assert [row.split("|")[6].strip() for row in rows[2:]] == ["", "3.0", ""]
     assert {row.count("|") for row in rows} == {9}
 
