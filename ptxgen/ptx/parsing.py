@@ -140,6 +140,9 @@ def _early_faults(text: str) -> Diagnostic | None:
     found = _NOT_ASCII.search(text)
     if found is None:
         return None
+    if found.start() == 0 and found[0] == "\ufeff":
+        return Diagnostic(span_at(text, 0), "error", "non-ascii", "the file begins with a byte order mark",
+                          "save it as ASCII, or as UTF-8 without a byte order mark: every assembler refuses it")
     return Diagnostic(
         span_at(text, found.start()), "error", "non-ascii",
         f"PTX is ASCII, comments included; this is {found[0]!r} (U+{ord(found[0]):04X})",

@@ -54,6 +54,9 @@ def check_address(address: Address, wanted: Wanted, chosen: Expansion, scope: Sc
     if found is None:
         return
     if found.role == "register":
+        if wanted.space == "param::func" and context.function.kind == "entry":
+            told = f"an entry is no .func: {address.base.text} holds no such address"
+            context.findings.error(address.span, "state-space", told, "name the parameter of the call")
         _check_register(address, address.base, found, space, chosen, context)
     elif found.role == "variable":
         _check_variable(address, address.base, found, space, wanted, chosen, scope, context)

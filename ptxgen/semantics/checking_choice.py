@@ -134,7 +134,7 @@ def _is_packed_video(expansion: Expansion) -> bool:
 
 
 def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: Context) -> list[Refusal]:
-    if is_offset(operand) and "symbol" not in wanted.kinds:
+    if is_offset(operand) and ("symbol" not in wanted.kinds or _is_register(operand, scope)):
         return list(expression_refusals(operand, wanted, scope.lookup, context.table))
     if is_offset(operand) and operand.base is not None:
         # half an address is half a sum: cut off without a word
@@ -149,6 +149,11 @@ def _operand_refusals(operand: Operand, wanted: Wanted, scope: Scope, context: C
         if found is not None and found.role == "function" and "reg" in wanted.kinds:
             return [_function_as_data(operand)]
     return list(refusals(operand, wanted, scope.lookup, context.table))
+
+
+def _is_register(written: Address, scope: Scope) -> bool:
+    found = None if written.base is None else meaning(written.base.text, scope.lookup)
+    return found is not None and found.role == "register"
 
 
 def is_offset(operand: Operand) -> TypeGuard[Address]:

@@ -148,3 +148,8 @@ def test_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_text_that_is_not_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", _file(tmp_path, _GOOD.encode() + b"// caf\xe9\n"), "--no-ptxas"]) == 1
     assert "PTX is ASCII" in capsys.readouterr().out
+
+
+def test_a_byte_order_mark_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", _file(tmp_path, b"\xef\xbb\xbf" + _GOOD.encode()), "--no-ptxas"]) == 1
+    assert "byte order mark" in capsys.readouterr().out

@@ -383,3 +383,18 @@ def test_what_else_is_wrong_is_found_beside_a_syntax_fault() -> None:
 def test_nothing_follows_from_a_lost_declaration(body: str) -> None:
     lines = {line for line, _ in _examined(body)}
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("threadIdx.x", "%tid.x"), ("%threadIdx.y", "%tid.y"), ("%blockIdx.x", "%ctaid.x"), ("blockDim.z", "%ntid.z"),
+     ("gridDim.x", "%nctaid.x"), ("warpSize", "WARP_SZ")],
+)
+def test_names_that_cuda_gives_are_translated(written: str, meant: str) -> None:
+    told = [d for d in _found(f"mov.u32 %r1, {written};") if d.severity == "error"]
+    assert any(meant in d.hint for d in told), told
+
+
+def test_instructions_that_were_removed_name_what_took_their_place() -> None:
+    load = "wmma.load.a.sync.m16n16k16.row.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];"
+    assert any("wmma.load.a.sync.aligned" in d.hint for d in _found(load))
