@@ -46,14 +46,21 @@ class Shape:
     def warp(self, tags: Tags) -> Tags:
         """Warp of each tag, counted through the grid, -1 where it belongs to several."""
         thread = tags - 1
-        single = thread // self.threads * self.warps + thread % self.threads // 32
+        if self.threads % 32:
+            single = thread // self.threads * self.warps + thread % self.threads // 32
+        else:
+            single = thread >> 5
         return np.where(tags > 0, single, np.where((tags < -1) & (tags % 2 != 0), (-tags - 3) // 2, -1))
 
     def merge(self, first: Tags, second: Tags) -> Tags:
         """The tag for "both of these"; the tags differ and neither is 0."""
-        warp, block = self.warp(first), self.block(first)
+        warp = self.warp(first)
+        together = (warp >= 0) & (warp == self.warp(second))
+        if together.all():
+            return -3 - 2 * warp
+        block = self.block(first)
         return np.where(
-            (warp >= 0) & (warp == self.warp(second)), -3 - 2 * warp,
+            together, -3 - 2 * warp,
             np.where((block >= 0) & (block == self.block(second)), -2 - 2 * block, SEVERAL_BLOCKS),
         )
 
