@@ -143,7 +143,8 @@ def _compare(
         print_json(
             {"instructions": document(table, found.parts),
              "special_registers": [register.name for register in found.special_registers],
-             "types": [type_.name for type_ in found.types], "targets": [target.name for target in found.targets]}
+             "types": [type_.name for type_ in found.types], "targets": [target.name for target in found.targets],
+             "directives": [feature.name for feature in found.features]}
         )  # fmt: skip
     else:
         print_findings(found)

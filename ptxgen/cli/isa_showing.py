@@ -82,6 +82,7 @@ def print_findings(found: Findings) -> None:
         ("special registers", [register.name for register in found.special_registers]),
         ("types", [f".{type_.name}" for type_ in found.types]),
         ("targets", [target.name for target in found.targets]),
+        ("directives", [feature.name for feature in found.features]),
     ):
         if listed:
             data.print(f"{title}: {' '.join(listed)}")

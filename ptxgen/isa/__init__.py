@@ -3,6 +3,7 @@
 from ptxgen.isa.model import (
     Availability,
     Expansion,
+    Feature,
     Form,
     Instruction,
     Mismatch,
@@ -19,6 +20,7 @@ from ptxgen.isa.table import Table, check_table, load_table
 __all__ = [
     "Availability",
     "Expansion",
+    "Feature",
     "Form",
     "Instruction",
     "Mismatch",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ptxgen.isa.conditions import combine
 from ptxgen.isa.describing import condition_words
-from ptxgen.isa.model import Availability, SpecialRegister, Target, Type, Version
+from ptxgen.isa.model import Availability, Feature, SpecialRegister, Target, Type, Version
 from ptxgen.isa.rows import Row
 from ptxgen.isa.table import Table
 
@@ -22,16 +22,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Forms, and what surrounds them. Types and targets are only looked at for what is new."""
+    """Forms, and what surrounds them; targets only for what is new."""
 
     parts: tuple[Part, ...]
     special_registers: tuple[SpecialRegister, ...] = ()
     types: tuple[Type, ...] = ()
     targets: tuple[Target, ...] = ()
+    features: tuple[Feature, ...] = ()
 
 
 def new_in(table: Table, version: Version, rows: Iterable[Row]) -> Findings:
-    """What cannot be written before this version: whole forms, modifiers of older ones, registers, types, targets."""
+    """What cannot be written before this version: whole forms, modifiers of older ones, registers, directives, …"""
 
     def is_new(availability: Availability) -> bool:
         return availability.ptx == version
@@ -48,6 +49,7 @@ def new_in(table: Table, version: Version, rows: Iterable[Row]) -> Findings:
         tuple(register for register in table.special_registers.values() if is_new(register.availability)),
         tuple(type_ for type_ in table.types.values() if is_new(type_.availability)),
         tuple(target for target in table.targets.values() if target.ptx == version),
+        tuple(feature for feature in table.features.values() if is_new(feature.availability)),
     )
 
 
@@ -74,4 +76,5 @@ def missing_from(
         if only:
             parts.append(Part(row, only))
     registers = (r for r in table.special_registers.values() if only_there(r.availability))
-    return Findings(tuple(parts), tuple(registers))
+    features = (feature for feature in table.features.values() if only_there(feature.availability))
+    return Findings(tuple(parts), tuple(registers), features=tuple(features))

@@ -143,6 +143,15 @@ class SpecialRegister:
 
 
 @dataclass(frozen=True, slots=True)
+class Feature:
+    """A directive (".maxntid", with its dot), or what else is no instruction and not in every version."""
+
+    name: str
+    availability: Availability
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Type:
     name: str
     bits: int

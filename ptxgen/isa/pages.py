@@ -25,11 +25,12 @@ _HOW_TO_READ = (
 
 
 def pages(table: Table) -> dict[str, str]:
-    """File name to text: README.md, special-registers.md, targets.md and one page an instruction."""
+    """File name to text: README.md, special-registers.md, targets.md, directives.md and one page an instruction."""
     made = {
         "README.md": _index(table),
         "special-registers.md": _special_registers(table),
         "targets.md": _targets(table),
+        "directives.md": _directives(table),
     }
     for name, instruction in table.instructions.items():
         made[f"{name}.md"] = _page(table, instruction)
@@ -62,7 +63,7 @@ def _index(table: Table) -> str:
     lines = [
         _MADE, "# PTX, instruction by instruction", "",
         f"{len(table.instructions)} instructions in {forms} forms, up to PTX {table.versions[-1]}. "
-        "Also: [special registers](special-registers.md), [targets](targets.md).", "",
+        "Also: [special registers](special-registers.md), [targets](targets.md), [directives](directives.md).", "",
         *_HOW_TO_READ,
     ]  # fmt: skip
     for chapter, instructions in chapters.items():
@@ -113,6 +114,13 @@ def _special_registers(table: Table) -> str:
     for register in table.special_registers.values():
         where = since(register.availability)
         lines.append(f"| `{register.name}` | `.{register.type}` | {where} | {register.summary} |")
+    return _text(lines)
+
+
+def _directives(table: Table) -> str:
+    lines = [_MADE, "# Directives", "", "| name | since | |", "|---|---|---|"]
+    for feature in table.features.values():
+        lines.append(f"| `{feature.name}` | {since(feature.availability)} | {feature.summary} |")
     return _text(lines)
 
 

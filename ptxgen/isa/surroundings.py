@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from ptxgen.isa.conditions import parse_availability
-from ptxgen.isa.model import Availability, RegisterClass, SpecialRegister, Target, Type, TypeKind, Version
+from ptxgen.isa.model import Availability, Feature, RegisterClass, SpecialRegister, Target, Type, TypeKind, Version
 from ptxgen.isa.problems import TableError
 
 
@@ -46,7 +46,7 @@ class Surroundings:
     special_registers: Mapping[str, SpecialRegister]
     register_classes: Mapping[str, RegisterClass]
     reserved_words: frozenset[str]
-    directives: frozenset[str]
+    features: Mapping[str, Feature]                  # directives with their dot, and others
     meant: Mapping[str, str]                         # names of other languages, and the instruction meant
     modifiers: Mapping[str, str]
     repeatable: frozenset[str]                       # modifiers that may be said twice where one is meant
@@ -70,7 +70,7 @@ def read_surroundings(folder: Path) -> Surroundings:
         special_registers=_read(folder, "special-registers.toml", _special_registers),
         register_classes=_read(folder, "registers.toml", _register_classes),
         reserved_words=_read(folder, "words.toml", lambda t: _words(t["reserved"])),
-        directives=_read(folder, "words.toml", lambda t: _words(t["directives"])),
+        features=_read(folder, "directives.toml", _features),
         meant=_read(folder, "words.toml", lambda t: MappingProxyType(dict(t["meant"]))),
         modifiers=modifiers,
         repeatable=_read(folder, "modifiers.toml", lambda t: _known(t, "repeatable", t.get("repeatable", ""))),
@@ -137,6 +137,17 @@ def _entry(name: str, said: Any = None, keys: str = "") -> Iterator[None]:
         raise _EntryError(name, f"{error} is missing") from None
     except (TypeError, ValueError, AttributeError) as error:
         raise _EntryError(name, str(error)) from None
+
+
+def _features(table: dict[str, Any]) -> Mapping[str, Feature]:
+    """`name = { since, summary }` under [directives], without their dot, and [others]."""
+    found = {}
+    for dot, group in ((".", "directives"), ("", "others")):
+        for name, entry in table[group].items():
+            with _entry(name, entry, "since summary"):
+                since = parse_availability(entry["since"])
+                found[dot + name] = Feature(dot + name, since, entry["summary"])
+    return MappingProxyType(found)
 
 
 def _words(text: str) -> frozenset[str]:

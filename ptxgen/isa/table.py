@@ -15,6 +15,7 @@ from ptxgen.isa.loading import Data, read_folder
 from ptxgen.isa.model import (
     Availability,
     Expansion,
+    Feature,
     Instruction,
     Kind,
     Mismatch,
@@ -82,7 +83,12 @@ class Table:
     @property
     def directives(self) -> frozenset[str]:
         """Directives, without their dot."""
-        return self.data.surroundings.directives
+        return frozenset(name[1:] for name in self.features if name.startswith("."))
+
+    @property
+    def features(self) -> Mapping[str, Feature]:
+        """Directives with their dot, and what else is no instruction and not in every version."""
+        return self.data.surroundings.features
 
     @property
     def modifiers(self) -> Mapping[str, str]:

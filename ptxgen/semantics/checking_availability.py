@@ -24,40 +24,10 @@ class Ground:
         return self.version is None or self.version >= Version.parse(ptx)
 
 
-#: Directive or what else is not an instruction: the first PTX version and target that have it (manual, notes on
-#: each directive).
-FEATURES = {
-    ".abi_preserve": ("9.0", 80),
-    ".abi_preserve_control": ("9.0", 80),
-    ".address_size": ("2.3", 0),
-    ".alias": ("6.3", 30),
-    ".attribute": ("4.0", 0),
-    ".blocksareclusters": ("9.0", 90),
-    ".branchtargets": ("6.0", 30),
-    ".callprototype": ("2.1", 20),
-    ".calltargets": ("2.1", 20),
-    ".common": ("5.0", 20),
-    ".explicitcluster": ("7.8", 90),
-    ".managed": ("4.0", 30),
-    ".maxclusterrank": ("7.8", 90),
-    ".minnctapersm": ("2.0", 20),
-    ".noreturn": ("6.4", 30),
-    ".pragma": ("2.0", 20),
-    ".ptr": ("2.2", 0),
-    ".reqnctapercluster": ("7.8", 90),
-    ".reqntid": ("2.1", 20),
-    ".unified": ("8.0", 90),
-    ".weak": ("3.1", 20),
-    "0xFF(name)": ("7.1", 0),
-    "generic(name)": ("3.1", 0),
-    "texmode_independent": ("1.5", 0),
-}
-
-
 def require(what: str, span: Span, ground: Ground) -> bool:
-    """Report where the module's version or target lacks a feature; whether it has it."""
-    ptx, sm = FEATURES[what]
-    return require_since(what, ptx, sm, span, ground)
+    """Report where the module's version or target lacks a feature of the table; whether it has it."""
+    needed = ground.table.features[what].availability
+    return require_since(what, str(needed.ptx), needed.sm, span, ground)
 
 
 def require_since(what: str, ptx: str, sm: int, span: Span, ground: Ground) -> bool:

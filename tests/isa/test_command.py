@@ -86,6 +86,7 @@ def test_what_a_version_brought(capsys):
     by_syntax = {form["syntax"]: form for entry in document["instructions"] for form in entry["forms"]}
     assert by_syntax["shfl.sync.mode.b32 d[|p], a, b, c, membermask"]["only"] == []
     assert document["targets"] == ["sm_70"]
+    assert document["directives"] == [".branchtargets"]
     partly = [form for form in by_syntax.values() if form["only"]]
     assert partly
     assert all(form["ptx"] != "6.0" for form in partly)

@@ -341,6 +341,8 @@ def test_no_word_of_the_vocabulary_is_idle():
 
 def test_directives():
     assert {"reg", "visible", "maxntid"} <= TABLE.directives
+    assert str(TABLE.features[".explicitcluster"].availability.ptx) == "7.8"
+    assert TABLE.features[".explicitcluster"].availability.sm == 90
 
 
 def test_special_registers():
