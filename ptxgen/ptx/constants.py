@@ -1,7 +1,8 @@
 """Constants of PTX: literals and constant expressions (manual, "Constants").
 
-Integers are 64 bits wide; an expression with an operand above 2^63-1 is computed unsigned, any other
-signed, and the result wraps. Decimal floats are 64-bit; `0f…` and `0d…` give the bits themselves.
+Integers are 64 bits wide, and a literal of a few bits more is cut, as ptxas cuts it; an expression with an operand
+above 2^63-1 is computed unsigned, any other signed, and the result wraps. Decimal floats are 64-bit; `0f…` and `0d…`
+give the bits themselves.
 """
 
 from __future__ import annotations
@@ -45,19 +46,38 @@ def _parse(text: str) -> tuple[int | float, str]:
         if value in (float("inf"), float("-inf")):
             raise ConstantFault("the constant overflows a 64-bit float")
         return value, "f64"
+    return _whole(text), "int"
+
+
+def _whole(text: str) -> int:
+    """An integer literal modulo 2^64. Raises ConstantFault where ptxas sees the overflow: it looks at the highest bit
+    of what the digits before have come to, so a literal just above 2^64 slips through."""
+    digits, base = _digits(text)
+    whole = int(digits, base)
+    if whole >= _WORD:
+        before = 0
+        for digit in digits:
+            if before >= _SIGNED_LIMIT:
+                raise ConstantFault("the constant does not fit in 64 bits")
+            before = (before * base + int(digit, base)) % _WORD
+    return whole % _WORD
+
+
+def _digits(text: str) -> tuple[str, int]:
+    """The digits of an integer literal, and their base."""
     digits = text.removesuffix("U")
     prefix = digits[:2].lower()
-    if prefix == "0x":
-        whole = int(digits[2:], 16)
-    elif prefix == "0b":
-        whole = int(digits[2:], 2)
-    elif digits.startswith("0") and len(digits) > 1:
-        whole = int(digits, 8)
-    else:
-        whole = int(digits)
-    if whole >= _WORD:
-        raise ConstantFault("the constant does not fit in 64 bits")
-    return whole, "int"
+    if prefix in ("0x", "0b"):
+        return digits[2:], 16 if prefix == "0x" else 2
+    return digits, 8 if digits.startswith("0") and len(digits) > 1 else 10
+
+
+def is_cut(text: str) -> bool:
+    """Whether this is an integer literal that lost bits above the 64th."""
+    if re.fullmatch(r"-?[0-9][0-9A-Fa-fxX]*U?", text) is None:
+        return False
+    digits, base = _digits(text.removeprefix("-"))
+    return int(digits, base) >= _WORD
 
 
 def literal(text: str, span: Span = NOWHERE) -> Immediate:

@@ -15,6 +15,7 @@ from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
 from ptxgen.isa.model import Kind, SpecialRegister, Type
 from ptxgen.isa.selectors import is_selector
+from ptxgen.ptx.constants import is_cut
 from ptxgen.ptx.diagnostics import Severity
 from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operand, Pair, Span, Vector
 
@@ -185,6 +186,11 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
         )
         return
     assert isinstance(value, int)
+    if is_cut(constant.text):
+        yield Refusal(
+            "truncated-immediate", f"{constant.text} has more than 64 bits and becomes {value}",
+            severity="warning", span=span,
+        )
     if known.kind == "predicate" and wanted.low is None:
         if value not in (-1, 0, 1):
             yield Refusal(

@@ -60,7 +60,8 @@ def return_rows(state: State) -> list[Row]:
     if state.ending == "label":
         return [Row(())]
     rows = []
-    nested = any(r.kind == "forward" for r in state.regions)
+    # In an open loop nothing could follow: no label of the loop is promised to anyone.
+    nested = bool(state.regions) and state.regions[-1].kind == "forward"
     if nested or (not state.end_used and may_end(state)):
         rows.append(Row(()))
     leaving = tuple(g for g in guards(state) if _may_leave(state, g))

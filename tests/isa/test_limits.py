@@ -42,7 +42,8 @@ def test_more_of_anything_never_fits_more_blocks(threads: int, registers: int, s
     assert limits is not None
     found = occupancy(limits, threads, registers, shared)
     assert found.warps <= found.most_warps
-    for more in ((threads + 32, registers, shared), (threads, registers + 1, shared), (threads, registers, shared + 1)):
+    harder = ((threads + 32, registers, shared), (threads, registers + 1, shared), (threads, registers, shared + 1))
+    for more in harder:
         assert occupancy(limits, *more).blocks <= found.blocks
 
 

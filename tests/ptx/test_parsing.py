@@ -83,7 +83,9 @@ def test_what_the_tree_holds_of_handwritten_code() -> None:
     ("text", "value"),
     [
         ("4*(2+1)", 12), ("-7/2", -3), ("-7% 2", -1), ("1<<63", -(1 << 63)), ("0xFFFFFFFFFFFFFFFF", 2**64 - 1),
-        ("~0", -1), ("!3", 0), ("3==3", 1), ("1?2:3", 2), ("(.s64)0xFFFFFFFFFFFFFFFF", -1), ("(.u64)-1", 2**64 - 1),
+        ("~0", -1), ("!3", 0), ("18446744073709551617", 1), ("0x1FFFFFFFFFFFFFFFF", 2**64 - 1),
+        ("-18446744073709551616", 0),
+        ("3==3", 1), ("1?2:3", 2), ("(.s64)0xFFFFFFFFFFFFFFFF", -1), ("(.u64)-1", 2**64 - 1),
         ("6|1&3^2", 7), ("2&&0||1", 1), ("WARP_SZ*2", 64), ("0x10U", 16), ("1.5+2.0", 3.5), ("-1.5", -1.5),
         ("0f3F800000", 1.0), ("0D3FF8000000000000", 1.5), (".5", 0.5), ("1.", 1.0), ("1e5", 1e5), ("1.5<2.0", 1),
         ("0f7F800000", math.inf),
@@ -105,7 +107,8 @@ def test_a_nan_equals_itself() -> None:
     ("text", "told"),
     [
         ("1/0", "division by zero"), ("1.0 % 2.0", "takes integers"), ("1e400", "overflows"), ("~1.0", "integer"),
-        ("0xFFFFFFFFFFFFFFFFFF", "64 bits"), ("-0f3F800000", "sign bit"), ("9" * 5000, "64 bits"),
+        ("0xFFFFFFFFFFFFFFFFFF", "64 bits"), ("99999999999999999999", "64 bits"), ("0b1" + "0" * 64, "64 bits"),
+        ("-0f3F800000", "sign bit"), ("9" * 5000, "64 bits"),
         ("0f3F800000*2.0", "bits"), ("1+2.0", "two integers"), ("7%2", "unexpected"),
     ],
 )  # fmt: skip
