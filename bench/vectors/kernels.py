@@ -213,7 +213,7 @@ def _operand(writer: _Writer, expansion: Expansion, operand: Operand, turn: int)
 
 def _element(expansion: Expansion, operand: Operand) -> str:
     """The operand's type; for words of a matrix whose elements are floats, that of the elements, packed."""
-    if expansion.name != "mma" or operand.type != "b32" or operand.name not in ("a", "b"):
+    if expansion.name != "mma" or operand.type not in ("b32", "u32") or operand.name not in ("a", "b"):
         return operand.type
     types = [word for word in expansion.opcode.split(".") if word in FORMATS]
     element = types[1 if operand.name == "a" else 2] if len(types) > 2 else operand.type
