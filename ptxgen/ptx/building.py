@@ -243,12 +243,21 @@ class Builder(Transformer[Token, Module]):
 
     def wrapped_symbol(self, c: Children) -> Operand:
         inner = Name(f"{c[0]}({c[1]})", between(c[0], c[1]))
-        if c[0].type == "NAME" and c[0] != "generic":
-            self.fault(span_of(c[0]), "bad-initialiser", f"{c[0]}(…) is no operator of initialisers",
-                       "generic(name) gives a generic address, 0xFF(name) one byte of an address")
+        if c[0].type == "NAME":
+            self._check_generic(c[0])
         if len(c) == 2:
             return inner
         return Address(inner, self._offset(c[2]), (), False, between(c[0], c[2]))
+
+    def _check_generic(self, operator: Token) -> None:
+        if operator != "generic":
+            self.fault(span_of(operator), "bad-initialiser", f"{operator}(…) is no operator of initialisers",
+                       "generic(name) gives a generic address, 0xFF(name) one byte of an address")
+
+    def masked_generic(self, c: Children) -> Name:
+        self._check_generic(c[1])
+        more = f"+{self._offset(c[3])}" if len(c) > 3 else ""
+        return Name(f"{c[0]}({c[1]}({c[2]}){more})", between(c[0], c[-1]))
 
     def masked_offset(self, c: Children) -> Name:
         return Name(f"{c[0]}({c[1]}+{self._offset(c[2])})", between(c[0], c[2]))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from math import prod
 
+from ptxgen.ptx.initialisers import address_value
 from ptxgen.ptx.tree import Address, Function, Immediate, Name, Operand, Variable
 from ptxgen.semantics.checking_availability import Ground, require
 from ptxgen.semantics.checking_scopes import Scope
@@ -23,7 +23,6 @@ _FIELDS = {
 #: Types that can hold an address, the whole of it or 32 bits; and those for one byte of it.
 _ADDRESSES = ("u64", "u32")
 _ADDRESS_BYTES = ("u8", *_ADDRESSES)
-_WRAPPED = re.compile(r"(generic|[0-9][0-9A-Za-z]*)\((.*)\)")
 _BYTES = tuple(0xFF << shift for shift in range(0, 64, 8))
 
 
@@ -83,17 +82,16 @@ def _check_symbol(value: Operand, variable: Variable, scope: Scope, ground: Grou
             findings.error(base.span, "bad-initialiser", f"a .{variable.type} has no field {name}",
                            f"it has {', '.join(_FIELDS[variable.type])}")
         return
-    wrapped = _WRAPPED.fullmatch(base.text)
-    operator, name = (wrapped[1], wrapped[2].partition("+")[0]) if wrapped else ("", base.text)
+    said = address_value(base.text)
+    name = said.name
     found = scope.lookup(name)
     if found is None:
         findings.error(base.span, "undeclared-name", f"{name} is not declared before this")
         return
-    byte = operator not in ("", "generic")
-    if byte:
+    if said.mask:
         require("0xFF(name)", base.span, ground)
-        if int(operator.removesuffix("U"), 0) not in _BYTES:
-            findings.error(base.span, "bad-initialiser", f"{operator} masks no byte of an address",
+        if int(said.mask.removesuffix("U"), 0) not in _BYTES:
+            findings.error(base.span, "bad-initialiser", f"{said.mask} masks no byte of an address",
                            "write 0xFF, 0xFF00 and so on")
         if variable.type not in _ADDRESS_BYTES:
             findings.error(base.span, "bad-initialiser", f"one byte of an address is .u8, not .{variable.type}")
@@ -101,14 +99,14 @@ def _check_symbol(value: Operand, variable: Variable, scope: Scope, ground: Grou
             findings.error(base.span, "bad-initialiser", "nothing can be added to a byte of an address")
     elif variable.type not in _ADDRESSES:
         findings.error(base.span, "bad-initialiser", f"the address of {name} is .u64, not .{variable.type}")
-    if operator == "generic":
+    if said.generic:
         require("generic(name)", base.span, ground)
     declared = scope.detail(name)
     if found.role == "variable" and found.space not in ("global", "const"):
         findings.error(base.span, "bad-initialiser",
                        f"the address of {name}, in .{found.space}, is not known before launch")
     elif found.role == "function" and isinstance(declared, Function):
-        if isinstance(value, Address) or operator == "generic":
+        if isinstance(value, Address) or said.generic:
             findings.error(base.span, "bad-initialiser", f"{name} is a function: its address stands alone")
         elif "extern" in declared.linkage:
             findings.error(base.span, "function-address", f"{name} is defined elsewhere: its address is not known")

@@ -82,6 +82,9 @@ SPELLINGS = """.version 8.0
 .func (.reg .v2 .b16 r) turned(.reg .v2 .b16 x) { mov.v2.b16 r, {x.y, x.x}; ret; }
 .const .align 8 .u64 here = generic(cell)+4;
 .const .align 1 .b8 low[2] = {0xFF(cell), 0xFF00(cell)};
+.const .align 8 .u8 pieces[8] = {0xFF(generic(cell)+4), 0xFF00(generic(cell)+4), 0xFF0000(generic(cell)+4),
+  0xFF000000(generic(cell)+4), 0xFF00000000(generic(cell)+4), 0xFF0000000000(generic(cell)+4),
+  0xFF000000000000(generic(cell)+4), 0xFF00000000000000(generic(cell)+4)};
 .global .align 8 .b32 cell[2] = {5, 6};
 .visible .entry k(.param .u64 out)
 {
@@ -106,6 +109,7 @@ ret;
     (".global .b32 mine[3] = {1, 2, 30}; .const .b32 yours = 4; ld.global.u32 a, [mine+8]; ld.const.u32 b, [yours];"
      "add.u32 a, a, b;", 34),
     ("ld.const.u64 q, [here]; ld.u32 a, [q];", 6),
+    ("ld.const.u64 q, [pieces]; ld.u32 a, [q];", 6),
     ("ld.const.u8 h0, [low]; ld.const.u8 h1, [low+1]; mov.b32 a, {h0, h1}; mov.u64 q, cell; cvt.u32.u64 b, q;"
      "and.b32 b, b, 0xFF; and.b32 a, a, 0xFFFF; sub.u32 a, a, b;", 0),
 ])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field
 
 from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GENERIC_BIAS, Extent
 from ptxgen.executing.emulator.scope import FunctionSymbol, Scope, Unsupported, VariableSymbol
 from ptxgen.executing.emulator.values import BITS, immediate_bits
+from ptxgen.ptx.initialisers import address_value
 from ptxgen.ptx.tree import Address, Immediate, Name, Variable
 
-#: What may stand around a name in an initialiser: `generic(name)` and the byte `0xFF00(name)`.
-_WRAPPED = re.compile(r"(generic|0[xX][fF0]+)\(\s*(.+?)\s*\)")
 #: Unmapped bytes kept between neighbouring variables, so that running past the end of one is seen.
 _BETWEEN = 32
 
@@ -99,22 +97,19 @@ class Layout:
         if isinstance(value, Immediate):
             return immediate_bits(value, variable.type)
         base = value if isinstance(value, Name) else value.base if isinstance(value, Address) else None
-        wrapped = _WRAPPED.fullmatch(base.text) if base else None
-        symbol = scope.find(wrapped[2] if wrapped else base.text) if base else None
-        if isinstance(symbol, FunctionSymbol):
-            return _masked(symbol.address, wrapped) & (1 << BITS[variable.type]) - 1
-        if not isinstance(symbol, VariableSymbol):
+        said = address_value(base.text) if base else None
+        symbol = scope.find(said.name) if said else None
+        if said is None or not isinstance(symbol, FunctionSymbol | VariableSymbol):
             raise Unsupported(variable.span.line, f"{variable.name} begins with what is no constant and no variable")
-        offset = value.offset if isinstance(value, Address) else 0
-        address = symbol.address + offset
-        if wrapped and wrapped[1] == "generic":
+        address = symbol.address + said.offset + (value.offset if isinstance(value, Address) else 0)
+        if said.generic and isinstance(symbol, VariableSymbol):
             address += GENERIC_BIAS[symbol.space]
-        return _masked(address, wrapped) & (1 << BITS[variable.type]) - 1
+        return _masked(address, said.mask) & (1 << BITS[variable.type]) - 1
 
 
-def _masked(address: int, wrapped: re.Match[str] | None) -> int:
-    """The byte of an address that `0xFF00(name)` takes; the whole address where nothing of the kind is written."""
-    if wrapped is None or wrapped[1] == "generic":
+def _masked(address: int, written: str) -> int:
+    """The byte of an address that a mask such as 0xFF00 takes; the whole address without one."""
+    if not written:
         return address
-    mask = int(wrapped[1], 16)
+    mask = int(written.removesuffix("U"), 0)
     return (address & mask) >> ((mask & -mask).bit_length() - 1)
