@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def read_record(path: Path) -> Record:
                 for number, (name, _) in enumerate(named)
             }
             return Record(index["made_on"], dict(named), outputs)
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, TypeError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path.name} is no record of vectors: {error}") from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ptxgen.errors import UsageError
 from ptxgen.isa.describing import MANUAL, FormWords, describe, since
 from ptxgen.isa.model import Instruction
 from ptxgen.isa.table import Table
@@ -38,21 +39,43 @@ def pages(table: Table) -> dict[str, str]:
 
 
 def stale(folder: Path, wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of pages that are missing, differ, or belong to nothing any more."""
-    found = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    """Names of pages that are missing, differ, or belong to nothing any more; files that are no pages do not count."""
+    found = {path.name: text for path in folder.glob("*.md") if (text := _page_text(path)) is not None}
     return tuple(sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)))
 
 
 def write_pages(folder: Path, wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Brings the folder's pages up to date; names of those that changed. Other files are left alone."""
+    """Brings the folder's pages up to date; names of those that changed. Other files are left alone.
+
+    Raises UsageError where a file that is no page has a page's name, or the folder cannot be written.
+    """
     changed = stale(folder, wanted)
-    folder.mkdir(parents=True, exist_ok=True)
     for name in changed:
-        if name in wanted:
-            (folder / name).write_text(wanted[name], encoding="utf-8")
-        else:
-            (folder / name).unlink()
+        if (folder / name).exists() and _page_text(folder / name) is None:
+            raise UsageError(
+                f"{folder / name} is no reference page, and one would take its place",
+                fix="name another folder: ptxgen-local isa pages -o FOLDER",
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in changed:
+            if name in wanted:
+                (folder / name).write_text(wanted[name], encoding="utf-8")
+            else:
+                (folder / name).unlink()
+    except OSError as error:
+        fix = "name another folder: ptxgen-local isa pages -o FOLDER"
+        raise UsageError(f"the pages cannot be written to {folder}", why=str(error), fix=fix) from None
     return changed
+
+
+def _page_text(path: Path) -> str | None:
+    """The text of a page that was made here; None for anything else, which is nobody's to change."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if text.startswith(_MADE) else None
 
 
 def _index(table: Table) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from late_kernels import GIVE_BACK, INIT, WAIT, result, run
 
 from ptxgen.executing import Executor
-from ptxgen.executing.gpu import GpuExecutor, gpu_available
 
 CLUSTER = ".reqnctapercluster 2, 1, 1"
 TURNED = """xor.b32 %r9, %r5, 1008; add.u32 %r9, %r6, %r9; ld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r9];
@@ -70,15 +67,6 @@ KERNELS = {
         2, CLUSTER,
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def gpu() -> Iterator[Executor]:
-    if gpu_available() is None:
-        pytest.skip("needs an NVIDIA GPU and cuda-core (pip install 'ptxgen-local[gpu]')")
-    executor = GpuExecutor()
-    yield executor
-    executor.close()
 
 
 @pytest.mark.parametrize("name", KERNELS)

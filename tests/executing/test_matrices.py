@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import matrix_cases
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from ptxgen.executing import Buffer, Executor, Launch
 from ptxgen.executing.emulator import Emulator
-from ptxgen.executing.gpu import GpuExecutor, gpu_available
 from ptxgen.isa import load_table
 from ptxgen.isa.conformance import covering
 from ptxgen.isa.model import Expansion
@@ -56,15 +54,6 @@ def test_four_products_at_once(expansion: Expansion) -> None:
 def test_whole_matrices(expansion: Expansion) -> None:
     matrix_cases.wmma_case(expansion).check(EMULATOR)
     matrix_cases.wmma_case(expansion, out="col", wide=True).check(EMULATOR)
-
-
-@pytest.fixture(scope="module")
-def gpu() -> Iterator[Executor]:
-    if gpu_available() is None:
-        pytest.skip("needs an NVIDIA GPU and cuda-core (pip install 'ptxgen-local[gpu]')")
-    executor = GpuExecutor()
-    yield executor
-    executor.close()
 
 
 @pytest.mark.gpu

@@ -126,13 +126,30 @@ def test_wrong_questions_end_with_2(capsys, arguments):
     assert captured.out == ""
 
 
+@pytest.mark.parametrize("content", [b"my own notes", b"\xff\xfe\x00", b""])
+def test_pages_leave_the_files_of_others_alone(tmp_path, capsys, content):
+    own = tmp_path / "notes.md"
+    own.write_bytes(content)
+    assert run(["isa", "pages", "-o", str(tmp_path)]) == 0
+    assert own.read_bytes() == content
+    readme = tmp_path / "other" / "README.md"
+    readme.parent.mkdir()
+    readme.write_bytes(content)
+    assert run(["isa", "pages", "-o", str(readme.parent)]) == 2
+    assert [path.name for path in readme.parent.iterdir()] == ["README.md"]
+    assert readme.read_bytes() == content
+    assert run(["isa", "pages", "-o", str(own)]) == 2
+    assert "fix:" in capsys.readouterr().err
+
+
 def test_pages_are_written_checked_and_mended(tmp_path, capsys):
     folder = ["-o", str(tmp_path / "isa")]
     assert run(["isa", "pages", "--check", *folder]) == 1
     assert run(["isa", "pages", *folder]) == 0
     assert run(["isa", "pages", "--check", *folder]) == 0
-    (tmp_path / "isa" / "fma.md").write_text("edited")
-    (tmp_path / "isa" / "gone.md").write_text("of an instruction that is no more")
+    made = (tmp_path / "isa" / "fma.md").read_text()
+    (tmp_path / "isa" / "fma.md").write_text(made + "edited")
+    (tmp_path / "isa" / "gone.md").write_text(made)
     capsys.readouterr()
     assert run(["isa", "pages", "--check", *folder]) == 1
     assert {line.rpartition("/")[2] for line in capsys.readouterr().out.split()} >= {"fma.md", "gone.md"}

@@ -159,8 +159,8 @@ def apply(
     """Carry out the updates in lane order; gives each lane the value before its own (anything if not `wanted`)."""
     words = region.view(width)
     place = (offset >> (width.bit_length() - 1)).astype(np.intp)
-    plain = operation.plain is None or operation.plain(words[place], values[0])
-    if operation.ufunc is not None and not wanted and plain:
+    at_once = operation.ufunc is not None and not wanted
+    if at_once and (operation.plain is None or operation.plain(words[place], values[0])):
         numbers = words.view(operation.dtype)
         # One after the other in the order of the index, so float sums round as often as they should.
         operation.ufunc.at(numbers, place, values[0].view(operation.dtype))
