@@ -39,7 +39,7 @@ def pages(table: Table) -> dict[str, str]:
 
 
 def stale(folder: Path, wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of pages that are missing, differ, or belong to nothing any more; files that are no pages do not count."""
+    """Names of pages that are missing, differ, or belong to nothing any more; other files do not count."""
     found = {path.name: text for path in folder.glob("*.md") if (text := _page_text(path)) is not None}
     return tuple(sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)))
 
