@@ -20,7 +20,8 @@ class Sampler:
         if self.temperature <= 0:
             position = int(np.argmax(scores))
             return position if ids is None else int(ids[position])
-        scores = (scores - scores.max()) / self.temperature
+        with np.errstate(over="ignore"):    # at a tiny temperature what is not the best is infinitely worse
+            scores = (scores - scores.max()) / self.temperature
         weights = np.exp(scores)
         weights /= weights.sum()
         if self.top_p < 1:

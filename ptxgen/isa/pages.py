@@ -60,7 +60,10 @@ def write_pages(folder: Path, wanted: Mapping[str, str]) -> tuple[str, ...]:
         folder.mkdir(parents=True, exist_ok=True)
         for name in changed:
             if name in wanted:
-                (folder / name).write_text(wanted[name], encoding="utf-8")
+                # Whole or not at all: the next run takes half a page for somebody else's file.
+                half = folder / f".{name}.half"
+                half.write_text(wanted[name], encoding="utf-8")
+                half.replace(folder / name)
             else:
                 (folder / name).unlink()
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -140,6 +141,25 @@ def test_pages_leave_the_files_of_others_alone(tmp_path, capsys, content):
     assert readme.read_bytes() == content
     assert run(["isa", "pages", "-o", str(own)]) == 2
     assert "fix:" in capsys.readouterr().err
+
+
+def test_pages_go_on_after_an_interruption(tmp_path, monkeypatch, capsys):
+    real, written = Path.write_text, []
+
+    def interrupted(path, text, **options):
+        written.append(path)
+        if len(written) == 5:
+            real(path, text[:100], **options)
+            raise KeyboardInterrupt
+        return real(path, text, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", interrupted)
+        assert run(["isa", "pages", "-o", str(tmp_path)]) == 130
+    assert run(["isa", "pages", "-o", str(tmp_path)]) == 0
+    assert run(["isa", "pages", "--check", "-o", str(tmp_path)]) == 0
+    assert not list(tmp_path.glob(".*"))
+    capsys.readouterr()
 
 
 def test_pages_are_written_checked_and_mended(tmp_path, capsys):
