@@ -45,7 +45,7 @@ def _options() -> argparse.Namespace:
 
 
 def _run(level: str, arch: str, samples: int, seed: int) -> tuple[int, dict[str, object]]:
-    command = [sys.executable, "-m", "ptxgen.cli.app", "fuzz", "--json", "--level", level, "--arch", arch]
+    command = [sys.executable, "-m", "ptxgen", "fuzz", "--json", "--level", level, "--arch", arch]
     command += ["--samples", str(samples), "--seed", str(seed)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1):

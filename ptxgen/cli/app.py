@@ -105,7 +105,7 @@ def build_app() -> typer.Typer:
 
 
 def main() -> None:
-    """Entry point of `ptxgen-local`."""
+    """The command line of this process."""
     for stream in (sys.stdout, sys.stderr):
         # Names of files and PTX hold characters that a terminal's encoding may lack; they are escaped then.
         if isinstance(stream, io.TextIOWrapper):
@@ -217,7 +217,3 @@ def _say(text: str, status: int) -> int:
     with contextlib.suppress(OSError):  # nobody is left to hear it
         print(text, file=sys.stderr, flush=True)
     return status
-
-
-if __name__ == "__main__":
-    main()

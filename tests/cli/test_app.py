@@ -149,7 +149,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_a_closed_pipe_ends_it_quietly() -> None:
-    code = "import sys; from ptxgen.cli.app import main; sys.argv = ['x', '--help']; main()"
+    code = "import sys; from ptxgen.__main__ import main; sys.argv = ['x', '--help']; main()"
     command = [sys.executable, "-c", f"import time; time.sleep(0.3); {code}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -160,11 +160,29 @@ def test_a_closed_pipe_ends_it_quietly() -> None:
     process.stderr.close()
 
 
+@pytest.mark.parametrize("module", ["typer", "ptxgen.errors", "ptxgen.cli.app"])
+def test_ctrl_c_while_it_is_loaded_is_told(module: str) -> None:
+    code = f"""
+import sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from ptxgen.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
 def test_a_full_disk_behind_stdout_is_told() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "ptxgen.cli.app", "--help"],
+            [sys.executable, "-m", "ptxgen", "--help"],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2

@@ -13,7 +13,7 @@ import pytest
 
 from .workshop import SPEC
 
-COMMAND = [sys.executable, "-c", "from ptxgen.cli.app import main; main()", "generate", "saxpy.toml"]
+COMMAND = [sys.executable, "-m", "ptxgen", "generate", "saxpy.toml"]
 SLOW_ORACLE = """
 import time
 
