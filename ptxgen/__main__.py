@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it quietly even while it is being loaded, which takes some tenths of a second."""
+    """Run the command line; Ctrl-C ends it quietly also while it is being loaded, some tenths of a second."""
     try:
         from ptxgen.cli.app import main as run
 
