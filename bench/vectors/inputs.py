@@ -40,14 +40,14 @@ def column(name: str, type_name: str, rows: int, whole: bool = False) -> Words:
 
     `whole`: floats are whole numbers from -4 to 4, whose sums and products are exact in every format.
     """
-    random = _random(name, rows)
+    random = random_words(name, rows)
     scalar, _, count = type_name.partition("x")
     packed = int(count or 1)
     if scalar in FORMATS:
         bits = word_bits(scalar)
         word = np.zeros(rows, np.uint64)
         for index in range(packed):
-            element = _floats(_random(f"{name}/{index}", rows), scalar, whole)
+            element = _floats(random_words(f"{name}/{index}", rows), scalar, whole)
             word |= element << np.uint64(bits * index)
         return word
     bits = min(word_bits(type_name), 64)
@@ -60,7 +60,8 @@ def every_word(bits: int) -> Words:
     return np.arange(1 << bits, dtype=np.uint64)
 
 
-def _random(name: str, rows: int) -> Words:
+def random_words(name: str, rows: int) -> Words:
+    """64 random bits a row, a function of the name."""
     seed = np.uint64(zlib.crc32(name.encode())) << np.uint64(32)
     with np.errstate(over="ignore"):
         z = seed + np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
