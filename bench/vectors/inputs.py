@@ -94,7 +94,7 @@ def _floats(random: Words, scalar: str, whole: bool) -> Words:
     low = max(bias - _NEAR_ONE, 0)
     near = np.uint64(low) + (random >> np.uint64(3)) % np.uint64(min(2 * _NEAR_ONE, (1 << exponent_bits) - 1 - low))
     anywhere = (random >> np.uint64(3)) % (top + np.uint64(1))
-    special = np.array(_specials(exponent_bits, fraction_bits), np.uint64)
+    special = np.array(specials(exponent_bits, fraction_bits), np.uint64)
     kind = (random >> np.uint64(60)) % np.uint64(3)
     exponent = np.where(kind == 1, anywhere, near) << np.uint64(fraction_bits)
     word = np.where(kind == 0, special[(random >> np.uint64(3)) % np.uint64(len(special))], exponent | fraction)
@@ -109,7 +109,7 @@ def _whole(random: Words, exponent_bits: int, fraction_bits: int, bias: int) -> 
     return np.asarray(table[(random >> np.uint64(8)) % np.uint64(len(table))] | sign, np.uint64)
 
 
-def _specials(exponent_bits: int, fraction_bits: int) -> list[int]:
+def specials(exponent_bits: int, fraction_bits: int) -> list[int]:
     """Without sign: zero, least and greatest subnormal, least and greatest normal, infinity, NaNs, 1, halves."""
     one = ((1 << (exponent_bits - 1)) - 1) << fraction_bits
     infinity = ((1 << exponent_bits) - 1) << fraction_bits

@@ -136,7 +136,7 @@ def _register_bits(bits: int) -> int:
 def vectors(table: Table, arch: str) -> Iterator[Vector]:
     """A kernel, or a few with different constants, for every form that one cell and registers can show."""
     for expansion in forms(table, arch):
-        yield from _vectors(table, expansion, arch)
+        yield from vectors_of(table, expansion, arch)
 
 
 def forms(table: Table, arch: str) -> tuple[Expansion, ...]:
@@ -161,7 +161,7 @@ def _operand_signature(operand: Operand) -> str:
     return "#" if operand.kinds == {"imm"} else inner
 
 
-def _vectors(table: Table, expansion: Expansion, arch: str) -> Iterator[Vector]:
+def vectors_of(table: Table, expansion: Expansion, arch: str) -> Iterator[Vector]:
     unary = [o for o in expansion.operands if o.access == "read" and o.kinds & {"reg", "pred"}]
     wide = len(unary) == 1 == len(expansion.operands) - 1 and word_bits(unary[0].type) == 16
     constants = any(operand.kinds == {"imm"} for operand in expansion.operands)
@@ -200,18 +200,18 @@ def _operand(writer: _Writer, expansion: Expansion, operand: Operand, turn: int)
     if "address" in operand.kinds:
         return _address(writer, operand)
     if "vector" in operand.kinds:
-        make, element = _maker(writer, operand), _element(expansion, operand)
+        make, element = _maker(writer, operand), element_of(expansion, operand)
         return "{" + ", ".join(make(element) for _ in range(operand.vector)) + "}"
     if _is_metadata(expansion, operand):
         return writer.metadata("tf32" in expansion.opcode)
     if operand.kinds & {"reg", "pred"}:
-        return _maker(writer, operand)(_element(expansion, operand))
+        return _maker(writer, operand)(element_of(expansion, operand))
     if "imm" in operand.kinds:
         return _constant(writer, operand, turn)
     raise _NotShown
 
 
-def _element(expansion: Expansion, operand: Operand) -> str:
+def element_of(expansion: Expansion, operand: Operand) -> str:
     """The operand's type; for words of a matrix whose elements are floats, that of the elements, packed."""
     if expansion.name != "mma" or operand.type not in ("b32", "u32") or operand.name not in ("a", "b"):
         return operand.type
