@@ -47,11 +47,11 @@ def _of_any_size(whole: Vector, expansion: Expansion, rows: int, seed: str) -> V
     return replace(whole, name=name, columns=tuple(columns), rows=rows)
 
 
-def floats(name: str, type_name: str, rows: int) -> Words:
-    """A word a row of one or more packed floats; each 32 rows are of one of `KINDS`."""
+def floats(name: str, type_name: str, rows: int, *, each: int = _WARP, first: int = 0) -> Words:
+    """A word a row of one or more packed floats; every `each` rows are of the next of `KINDS`, from `first` on."""
     scalar, _, count = type_name.partition("x")
     bits = 1 + sum(FORMATS[scalar])
-    kind = np.arange(rows) // _WARP % len(KINDS)
+    kind = (np.arange(rows) // each + first) % len(KINDS)
     word = np.zeros(rows, np.uint64)
     for index in range(int(count or 1)):
         word |= _elements(random_words(f"{name}/{index}", rows), scalar, kind) << np.uint64(bits * index)
