@@ -119,7 +119,8 @@ def _check_list(
         )
         return
     for operand, formal in zip(given, wanted, strict=False):
-        if formal.type in _UNPASSED and not formal.dimensions and not callees.unconventional:
+        alone = not formal.dimensions and formal.vector == 1
+        if formal.type in _UNPASSED and alone and not callees.unconventional:
             known = ground.table.types[formal.type]
             ground.findings.error(
                 operand.span, "call-arguments",
