@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ptxgen.errors import UsageError
+from ptxgen.executing.checking import demands_of, find_entry
 from ptxgen.executing.emulator import calling, definedness, heap, instructions, library, stack
 from ptxgen.executing.emulator.calling import Routine
-from ptxgen.executing.emulator.entries import dimensions, find_entry
 from ptxgen.executing.emulator.layout import Layout, element_bytes, size_of
 from ptxgen.executing.emulator.program import Program, Step
 from ptxgen.executing.emulator.scope import (
@@ -376,8 +376,7 @@ def program_of(builder: Builder, entry: Function, unproven: frozenset[int]) -> P
         layout.dynamic_address(), has_dynamic, sum(e.size for e in shared), builder.smallest,
         bool(kinds.get("global", set()) - {"read"}),
         frozenset(space for space, found in kinds.items() if found & {"atomic", "strong"}),
-        builder.fenced, dimensions(entry, "reqntid"), dimensions(entry, "maxntid"),
-        dimensions(entry, "reqnctapercluster"), builder.spot.registers if builder.spot else {}, _kept(builder),
+        builder.fenced, demands_of(entry), builder.spot.registers if builder.spot else {}, _kept(builder),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ptxgen.errors import PtxgenError
+from ptxgen.executing.checking import check_arguments, check_buffers
 from ptxgen.executing.emulator import launching, schedule
 from ptxgen.executing.emulator.building import build
 from ptxgen.executing.emulator.machine import Report, Stopped, make_order, start_batch
@@ -65,13 +66,13 @@ class Emulator:
 
         `watchers`, such as a `Trace` or a `Profile`, are told of every step.
         """
-        launching.check_buffers(arguments)
+        check_buffers(arguments)
         try:
             program = self.program(ptx, entry)
         except Unsupported as error:
             fault = Fault("unsupported", error.message, error.line)
             return Outcome(False, (fault,), launching.results(None, arguments))
-        launching.check_arguments(program, arguments)
+        check_arguments(program.name, program.params, arguments)
         refused = launching.launch_fault(program, launch)
         if refused is not None:
             return Outcome(False, (refused,), launching.results(None, arguments))

@@ -8,46 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.errors import UsageError
+from ptxgen.executing.checking import refused_launch
 from ptxgen.executing.emulator import heap
-from ptxgen.executing.emulator.layout import element_bytes, size_of
+from ptxgen.executing.emulator.layout import element_bytes
 from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GAP, Extent, Region, make_region
 from ptxgen.executing.emulator.program import Program
-from ptxgen.executing.emulator.values import BITS, is_float, scalar_bits
+from ptxgen.executing.emulator.values import BITS, scalar_bits
 from ptxgen.executing.protocol import Alias, Argument, Buffer, Fault, Launch, Scalar, Value
-from ptxgen.ptx.tree import Variable
 
-_MOST_THREADS = 1024
-_LARGEST_BLOCK = (1024, 1024, 64)
-_LARGEST_GRID = (2**31 - 1, 65535, 65535)
 #: Static shared memory, and shared memory in all with the opt-in of the newest targets (sm_90 and later).
 _STATIC_SHARED = 49_152
 _ALL_SHARED = 232_448
-#: Blocks of a cluster that every target with clusters has room for, and the most with the opt-in of some.
-_LARGEST_CLUSTER = 16
 #: Local memory a thread may have.
 _LOCAL = 512 << 10
 
 
 def launch_fault(program: Program, launch: Launch) -> Fault | None:
     """What a driver would refuse about this launch."""
-    threads = launch.block[0] * launch.block[1] * launch.block[2]
-    why = ""
-    if min(launch.block) < 1 or min(launch.grid) < 1:
-        why = f"grid {launch.grid} of blocks {launch.block} has no threads"
-    elif threads > _MOST_THREADS or any(n > most for n, most in zip(launch.block, _LARGEST_BLOCK, strict=True)):
-        why = f"a block of {launch.block} is larger than {_MOST_THREADS} threads or {_LARGEST_BLOCK}"
-    elif any(n > most for n, most in zip(launch.grid, _LARGEST_GRID, strict=True)):
-        why = f"a grid of {launch.grid} is larger than {_LARGEST_GRID}"
-    elif program.exact_block is not None and launch.block != program.exact_block:
-        why = f"blocks of {launch.block}, but the kernel requires {program.exact_block} (.reqntid)"
-    elif program.largest_block is not None and threads > int(np.prod(program.largest_block)):
-        why = f"blocks of {threads} threads, but the kernel allows {program.largest_block} (.maxntid)"
-    elif program.cluster is not None and any(g % c for g, c in zip(launch.grid, program.cluster, strict=True)):
-        why = f"a grid of {launch.grid} is no multiple of clusters of {program.cluster} (.reqnctapercluster)"
-    elif program.cluster is not None and int(np.prod(program.cluster)) > _LARGEST_CLUSTER:
-        why = f"clusters of {program.cluster} have more than {_LARGEST_CLUSTER} blocks"
-    elif launch.shared_bytes < 0 or program.static_shared > _STATIC_SHARED:
+    why = refused_launch(program.demands, launch)
+    if why:
+        return Fault("launch", why)
+    if program.static_shared > _STATIC_SHARED:
         why = f"{program.static_shared} bytes of static shared memory (at most {_STATIC_SHARED})"
     elif program.static_shared + launch.shared_bytes > _ALL_SHARED:
         why = f"{program.static_shared + launch.shared_bytes} bytes of shared memory (at most {_ALL_SHARED})"
@@ -62,59 +43,6 @@ class Memory:
 
     regions: dict[str, Region]
     buffers: dict[int, Extent]
-
-
-def _check_scalar(param: Variable, number: int, argument: Scalar) -> None:
-    if argument.type not in BITS or argument.type == "pred":
-        raise UsageError(f"argument {number} has the unknown type {argument.type!r}")
-    size = size_of(param)
-    if BITS[argument.type] // 8 != size:
-        raise UsageError(
-            f"argument {number} is {argument.type}, but {param.name} takes .{param.type} ({size} bytes)"
-        )
-    if is_float(argument.type) != is_float(param.type) and not param.type.startswith("b"):
-        raise UsageError(f"argument {number} is {argument.type}, but {param.name} takes .{param.type}")
-    if not is_float(argument.type):
-        bits = BITS[argument.type]
-        value = int(argument.value) if isinstance(argument.value, int) or np.isfinite(argument.value) else 1 << 64
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if argument.type[0] == "s" else (0, (1 << bits) - 1)
-        if value != argument.value or not low <= value <= high:
-            raise UsageError(f"argument {number}: {argument.value} is no {argument.type}")
-
-
-def check_buffers(arguments: Sequence[Argument]) -> None:
-    """Raises UsageError for arguments that no kernel could take."""
-    for number, argument in enumerate(arguments):
-        if isinstance(argument, Alias) and not (
-            0 <= argument.index < len(arguments) and isinstance(arguments[argument.index], Buffer)
-        ):
-            raise UsageError(f"argument {number} is the same as argument {argument.index}, which is no buffer")
-        if isinstance(argument, Buffer) and argument.offset < 0:
-            raise UsageError(f"argument {number} has a negative offset")
-        if isinstance(argument, Buffer | Value) and argument.data.dtype.hasobject:
-            raise UsageError(f"argument {number} holds Python objects, not numbers")
-
-
-def check_arguments(program: Program, arguments: Sequence[Argument]) -> None:
-    """Raises UsageError for a count or a type that the kernel does not take."""
-    if len(arguments) != len(program.params):
-        names = ", ".join(param.name for param in program.params) or "none"
-        raise UsageError(
-            f"{program.name} takes {len(program.params)} arguments, not {len(arguments)}",
-            why=f"its parameters: {names}",
-        )
-    for number, (param, argument) in enumerate(zip(program.params, arguments, strict=True)):
-        if isinstance(argument, Scalar):
-            _check_scalar(param, number, argument)
-            continue
-        if isinstance(argument, Value):
-            if argument.data.nbytes != size_of(param):
-                raise UsageError(
-                    f"argument {number} has {argument.data.nbytes} bytes, but {param.name} takes {size_of(param)}"
-                )
-            continue
-        if size_of(param) != 8 or is_float(param.type):
-            raise UsageError(f"argument {number} is a buffer, but {param.name} takes .{param.type}")
 
 
 def _fill(region: Region, initial: list[tuple[int, bytes]]) -> None:
@@ -211,7 +139,7 @@ def blocks_at_once(program: Program, launch: Launch, *, lanes: int, memory: int)
     cost += threads * 8 * len(program.register_types)
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     wanted = max(1, min(blocks, lanes // threads, memory // max(cost, 1)))
-    together = int(np.prod(program.cluster)) if program.cluster else 1
+    together = int(np.prod(program.demands.cluster)) if program.demands.cluster else 1
     return -(-wanted // together) * together
 
 

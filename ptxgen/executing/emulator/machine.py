@@ -284,7 +284,7 @@ def start_batch(
         regions, report, order, lines,
         {0: slice(0, lanes)}, {}, [], np.ones(lanes, np.bool_), np.full(blocks, threads, np.int64), lanes,
         block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots,
-        cluster=program.cluster or (1, 1, 1), saved_at=program.saved_at,
+        cluster=program.demands.cluster or (1, 1, 1), saved_at=program.saved_at,
         depth=np.zeros(lanes, np.int64),
         cluster_arrived=np.zeros(lanes, np.int64), cluster_waited=np.zeros(lanes, np.int64),
     )

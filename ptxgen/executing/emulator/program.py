@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ptxgen.executing.checking import Demands
 from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.memory import Extent
-from ptxgen.executing.protocol import Dim3
 from ptxgen.ptx.tree import Variable
 
 if TYPE_CHECKING:
@@ -78,8 +78,6 @@ class Program:
     writes_global: bool
     strong: frozenset[str]                             # spaces with atomic or otherwise strong accesses
     fenced: bool
-    exact_block: Dim3 | None = None                    # .reqntid
-    largest_block: Dim3 | None = None                  # .maxntid
-    cluster: Dim3 | None = None                        # .reqnctapercluster
+    demands: Demands
     preset: dict[int, int] = field(default_factory=dict)                    # by register slot: what it begins with
     saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)      # by step after a call: slots kept over it

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ptxgen.errors import PtxgenError, UsageError
+from ptxgen.executing.checking import check_arguments, check_buffers
 from ptxgen.executing.emulator import launching, looking, schedule
 from ptxgen.executing.emulator.building import begin, program_of
 from ptxgen.executing.emulator.lanes import as_array, union
@@ -59,7 +60,7 @@ class Stepper:
     ) -> None:
         self.launch, self.arguments = launch, tuple(arguments)
         self._step_limit, self._time_limit = step_limit, time_limit
-        launching.check_buffers(arguments)
+        check_buffers(arguments)
         module = parse_open(ptx)
         try:
             self._builder, self._scope, function = begin(module, entry)
@@ -81,7 +82,7 @@ class Stepper:
 
     def _start(self) -> Machine:
         program, launch = self.program, self.launch
-        launching.check_arguments(program, self.arguments)
+        check_arguments(program.name, program.params, self.arguments)
         refused = launching.launch_fault(program, launch)
         if refused is not None:
             raise UsageError("a driver would refuse this launch", why=refused.message)
