@@ -83,7 +83,7 @@ def test_every_instruction_of_the_profile_decodes() -> None:
 #: Instructions of hardware that the emulator does not model; everything else in the table decodes.
 NEED_A_GPU = {
     "tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq", "tcgen05", "wgmma", "tensormap", "multimem",
-    "clusterlaunchcontrol", "fabric", "spcompress", "spdecompress",
+    "fabric", "spcompress", "spdecompress",
 }
 #: Of these only the forms with such a word.
 NEED_A_GPU_IN_PART = {"cp": (".tensor.", "mbarrier::report::validity"), "fence": (".proxy.tensormap",)}

@@ -273,8 +273,8 @@ def reduce_late(site: Site) -> Run:
 
 def _late_access(site: Site, width: int, sources: list[Getter], act: Any, kind: str) -> Run:
     """Something done to shared memory of the cluster later, and then reported to an mbarrier there."""
-    target = _shared(site, 0)
-    barrier = _shared(site, 2)
+    target = shared_address(site, 0)
+    barrier = shared_address(site, 2)
     site.accesses += [("shared", width, kind), ("shared", 8, "atomic")]
     site.fences = True
     size = width * len(sources)
@@ -297,7 +297,7 @@ def _late_access(site: Site, width: int, sources: list[Getter], act: Any, kind: 
     return run
 
 
-def _shared(site: Site, place: int) -> Getter:
+def shared_address(site: Site, place: int) -> Getter:
     """An address in shared memory, of which the opcode may leave the space open."""
     address, space = site.address(site.operands[place], space_of(site))
 
@@ -312,7 +312,7 @@ def _shared(site: Site, place: int) -> Getter:
 
 def fill(site: Site) -> Run:
     """st.bulk: zeros over a range of shared memory."""
-    target = _shared(site, 0)
+    target = shared_address(site, 0)
     size = site.bits(site.operands[1], "b64")
     site.accesses.append(("shared", 8, "write"))
 

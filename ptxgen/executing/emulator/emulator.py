@@ -96,13 +96,16 @@ class Emulator:
         lines: list[int] = []
         size = launching.blocks_at_once(program, launch, lanes=self._lanes, memory=self._memory)
         deadline = time.monotonic() + self._time_limit
-        instructions = 0
-        for first in range(0, total, size):
+        instructions = first = blocks = 0
+        report.unlaunched = total
+        while report.unlaunched:
+            first += blocks
             if time.monotonic() > deadline:
                 done = f"{first} of {total} blocks were done after {self._time_limit:g} seconds"
                 report.faults.append(Fault("time-limit", done))
                 break
-            blocks = min(size, total - first)
+            blocks = min(size, report.unlaunched)
+            report.unlaunched -= blocks
             regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
             machine = start_batch(
                 launch, first, blocks, program, regions, report, order, lines

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ptxgen.executing.emulator import (
     arithmetic,
     atomics,
+    cancelling,
     clusters,
     conversions,
     copies,
@@ -83,6 +84,7 @@ DECODERS: dict[str, Decoder] = {
     "elect": together.elect, "activemask": together.active_mask, "bar": together.barrier,
     "barrier": together.barrier, "membar": together.fence, "fence": together.fence,
     "mbarrier": mbarriers.barrier, "cp": copies.copy, "mapa": clusters.map_address, "getctarank": clusters.rank_of,
+    "clusterlaunchcontrol": cancelling.control,
     "mma": matrix_steps.multiply, "wmma": matrix_memory.whole, "ldmatrix": matrix_memory.load,
     "stmatrix": matrix_memory.store, "movmatrix": matrix_memory.move,
     "trap": together.trap, "brkpt": together.trap,
@@ -103,7 +105,7 @@ NEEDS_GPU: dict[str, str] = {
     "fence.proxy.tensormap": "tensor maps",
     "cp.async.bulk.tensor": "tensor maps", "cp.async.bulk.prefetch.tensor": "tensor maps",
     "cp.reduce.async.bulk.tensor": "tensor maps", "multimem.": "addresses of several GPUs",
-    "clusterlaunchcontrol.": "further launches of clusters", "fabric.": "memory behind a fabric",
+    "fabric.": "memory behind a fabric",
     "spcompress.": "structured sparse vectors", "spdecompress.": "structured sparse vectors",
 }
 #: Control flow, which the builder of the program decodes itself.

@@ -140,6 +140,9 @@ def blocks_at_once(program: Program, launch: Launch, *, lanes: int, memory: int)
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     wanted = max(1, min(blocks, lanes // threads, memory // max(cost, 1)))
     together = int(np.prod(program.demands.cluster)) if program.demands.cluster else 1
+    if program.cancels:
+        # In a single batch every cluster would have begun, and none could be cancelled.
+        wanted = max(1, min(wanted, blocks // (2 * together) * together))
     return -(-wanted // together) * together
 
 

@@ -77,6 +77,8 @@ class Report:
     printed: list[str] = field(default_factory=list)       # what vprintf was given, in order
     allocated: dict[int, int] = field(default_factory=dict)         # by address: bytes that malloc gave
     heap_used: int = 0                                     # bytes of the device heap, freed ones too
+    unlaunched: int = 0                                    # blocks at the grid's end that have not begun
+    refused: set[int] = field(default_factory=set)         # blocks that saw a request to cancel others fail
 
     def add(self, fault: Fault) -> None:
         """Raises Stopped when there are too many."""

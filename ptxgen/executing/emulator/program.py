@@ -81,3 +81,8 @@ class Program:
     demands: Demands
     preset: dict[int, int] = field(default_factory=dict)                    # by register slot: what it begins with
     saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)      # by step after a call: slots kept over it
+
+    @property
+    def cancels(self) -> bool:
+        """Whether it asks for the work of clusters that have not begun."""
+        return any(step.opcode.startswith("clusterlaunchcontrol.try_cancel") for step in self.steps)
