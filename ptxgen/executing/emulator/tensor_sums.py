@@ -20,6 +20,8 @@ from ptxgen.executing.emulator.values import Array
 KEPT = 25
 #: An exponent below all that occur, for zeros.
 _NOTHING = -2000
+#: No sum of exponents of numbers is less; what scales by it is finite.
+_LEAST = -500
 #: Matrices of so many warps are summed up at once: their sums stay in a processor's cache.
 _AT_ONCE = 128
 
@@ -44,7 +46,7 @@ def _step(a: Array, b: Array, c: Array, lows: tuple[int, int, int], target: str,
     right, wide = (np.ascontiguousarray(x.transpose(1, 0, 2))[:, :, None, :] for x in (right, b))
     for k in range(a.shape[2]):
         np.maximum(top, left[k] + right[k], out=top)
-    scale = np.ldexp(1.0, kept - top.astype(np.intc))
+    scale = np.ldexp(1.0, kept - np.maximum(top, _LEAST).astype(np.intc))
     total = np.trunc(c * scale)
     term = np.empty_like(total)
     for k in range(a.shape[2]):
