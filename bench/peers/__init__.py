@@ -1,0 +1,1 @@
+"""Other projects' tests of kernels, run on the emulator from checkouts that the user has."""

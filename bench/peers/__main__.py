@@ -1,0 +1,74 @@
+"""Run other projects' tests of kernels on the emulator: `python -m bench.peers zluda CHECKOUT [--history]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from bench.peers import zluda
+from bench.peers.cases import Case, Result, run, table
+from ptxgen.errors import PtxgenError
+from ptxgen.executing.emulator import Emulator
+
+
+def _read(suite: str, checkout: Path, history: bool) -> dict[str, list[Case]]:
+    if suite == "zluda":
+        found = zluda.read_checkout(checkout)
+        suites = {
+            "ZLUDA": [case for case in found if not case.refused],
+            "ZLUDA, 32-bit copies": [case for case in found if case.refused],
+        }
+        if history:
+            suites["ZLUDA, older versions"] = zluda.read_history(checkout)
+        return suites
+    raise PtxgenError(f"no suite {suite}")
+
+
+def _told(results: list[Result]) -> None:
+    for result in results:
+        if result.verdict in {"failed", "explained"}:
+            seen = f" [{result.reported}]" if result.reported else ""
+            print(f"{result.verdict}: {result.case.name}: {result.why}{seen}", file=sys.stderr)
+
+
+def main() -> int:
+    """Exit status 1 if a test failed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    parser.add_argument("suite", choices=["zluda"])
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--history", action="store_true", help="older versions of the tests too, from git")
+    parser.add_argument("--only", default="", help="only tests whose name has this in it")
+    parser.add_argument("--details", action="store_true", help="tell of what was reported beside right values, too")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    try:
+        suites = _read(asked.suite, asked.checkout, asked.history)
+    except PtxgenError as error:
+        print(error, file=sys.stderr)
+        return 2
+    emulator = Emulator(time_limit=20)
+    begun = time.monotonic()
+    results = {
+        name: [run(case, emulator) for case in cases if asked.only in case.name] for name, cases in suites.items()
+    }
+    for found in results.values():
+        _told(found)
+        if asked.details:
+            for result in found:
+                for line in (*result.alarms, *([result.reported] if result.reported else [])):
+                    print(f"{result.case.name}: {line}", file=sys.stderr)
+    print(table(results))
+    print(f"{time.monotonic() - begun:.1f} s", file=sys.stderr)
+    if asked.json:
+        asked.json.write_text(json.dumps({
+            name: [{"test": r.case.name, "verdict": r.verdict, "why": r.why, "reported": r.reported,
+                    "check": r.alarms} for r in found] for name, found in results.items()
+        }, indent=1) + "\n")
+    return int(any(result.verdict == "failed" for found in results.values() for result in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
