@@ -72,9 +72,9 @@ def array(value: Value) -> Array:
     dtype = np.dtype(_TYPES[named or ("f64" if floating else "i32")])
     made = np.zeros(len(numbers), dtype)
     for place, number in enumerate(numbers):
-        # `!0` among numbers of another type is that type's
-        made[place] = _bits_of(Number(named, 0), number.value) if isinstance(number.value, int) and dtype.kind in "iu" \
-            else number.value
+        value = number.value
+        whole = isinstance(value, int) and dtype.kind in "iu"
+        made[place] = _bits_of(Number(named, 0), int(value)) if whole else value    # `!0` is of its neighbours' type
     return made
 
 
