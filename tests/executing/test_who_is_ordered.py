@@ -7,7 +7,7 @@ from executor_contract import empty, kernel, line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxgen.executing import Buffer, Outcome
+from ptxgen.executing import Buffer, Launch, Outcome
 from ptxgen.executing.emulator import Emulator
 
 SHARED = ".shared .align 16 .b8 tile[1024];"
@@ -125,3 +125,51 @@ def test_an_unordered_store_of_anyone_is_remembered(threads: int, data: st.DataO
         outcome = EMULATOR.run(kernel(body.replace("BARRIER", barrier)), None, line(threads), [empty(1)])
         assert outcome.ok == clean
         assert {fault.kind for fault in outcome.faults} <= {"race"}
+
+
+LOADS = st.sampled_from(["ld", "ld.volatile", "ld.relaxed.gpu", "ld.acquire.cta"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(["shared", "global"]), LOADS, LOADS, st.integers(0, 63), st.integers(0, 63))
+def test_two_loads_never_race(space: str, first: str, second: str, one: int, other: int) -> None:
+    """However strong each of them is; and each of them races with a plain store."""
+    place = "[tile]" if space == "shared" else "[%rd3]"
+    load = "{}." + f"{space}.u32 %r11, {place};"
+
+    def run(before: str, after: str) -> Outcome:
+        ptx = kernel(f"""ld.param.u64 %rd3, [out]; mov.u32 %r11, 0; setp.ne.u32 %p1, %r2, 0; @%p1 bra $filled;
+        st.{space}.u32 {place}, %r11; $filled: bar.sync 0;
+        setp.eq.u32 %p1, %r2, {one}; setp.eq.u32 %p2, %r2, {other}; mov.u32 %r12, 7;
+        @%p1 {before}
+        @%p2 {after}""", module=SHARED)
+        return EMULATOR.run(ptx, None, line(64), [empty(64)])
+
+    assert run(load.format(first), load.format(second)).ok
+    for strong in (first, second):
+        raced = run(load.format(strong), f"st.{space}.u32 {place}, %r12;")
+        assert raced.ok == (one == other)
+        assert {fault.kind for fault in raced.faults} <= {"race"}
+
+
+BARRIERS = ("bar.sync 1;", "bar.sync 1, 64;", "bar.red.popc.u32 %r11, 1, %p1;", "bar.red.and.pred %p2, 1, %p1;",
+            "bar.red.popc.u32 %r11, 1, 64, %p1;")  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(BARRIERS), min_size=4, max_size=4), st.permutations(range(8)))
+def test_every_block_has_barriers_of_its_own(chosen: list[str], order: list[int]) -> None:
+    """Blocks at barriers of one number that count and reduce differently, their warps one after another."""
+    delays = "\n".join(
+        f"setp.eq.u32 %p3, %r20, {warp}; @!%p3 bra $no{warp}; mov.u32 %r21, {place};"
+        f"$again{warp}: sub.u32 %r21, %r21, 1; setp.ne.u32 %p3, %r21, 0xffffffff; @%p3 bra $again{warp}; $no{warp}:"
+        for place, warp in enumerate(order)
+    )
+    blocks = "\n".join(
+        f"setp.ne.u32 %p3, %r22, {block}; @%p3 bra $other{block}; {statement} $other{block}:"
+        for block, statement in enumerate(chosen)
+    )
+    ptx = kernel(f"""mov.u32 %r22, %ctaid.x; shr.u32 %r20, %r2, 5; mad.lo.u32 %r20, %r22, 2, %r20;
+    setp.ge.u32 %p1, %r2, 0; mov.u32 %r11, 0; {delays} {blocks}""")
+    outcome = EMULATOR.run(ptx, None, Launch((4, 1, 1), (64, 1, 1)), [empty(256)])
+    assert outcome.ok, outcome.faults

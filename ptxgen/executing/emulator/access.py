@@ -204,8 +204,8 @@ def load(
             continue
         if strong:
             found = _trace_check(m, region, here, address, lanes, width, ((region.writes, "wrote"),), "reads")
-            if region.atomics is not None:
-                races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
+            if region.strong_reads is not None:
+                races.record_changes(region.strong_reads, *found, m.order, time, private=_private(m, region))
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
             found = _trace_check(m, region, here, address, lanes, width, against, "reads")
@@ -254,7 +254,10 @@ def _plain_store(
     place = offset >> (width.bit_length() - 1)
     # Two threads that store the same value are not reported: whichever comes last, the result is the same.
     same = words[place] == value
-    against = ((region.writes, "wrote"), (region.reads, "read"), (region.atomics, "changed atomically"))
+    against = (
+        (region.writes, "wrote"), (region.reads, "read"), (region.strong_reads, "read"),
+        (region.atomics, "changed atomically"),
+    )
     found = _trace_check(m, region, offset, address, lanes, width, against, "writes", same)
     where = found[0]
     words[place] = value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ptxgen.executing.emulator import warps
@@ -65,7 +67,7 @@ def _arrived(m: Machine, arrivals: list[Arrival], *, counted: bool) -> Array:
     tail = m.threads % 32
     for arrival in arrivals:
         total += np.bincount(m.block_of[arrival.lanes], minlength=m.blocks)
-        if counted and tail:
+        if counted and tail and arrival.count is not None:
             first_of_tail = arrival.lanes[m.thread_of[arrival.lanes] == m.threads - tail]
             total += (32 - tail) * np.bincount(m.block_of[first_of_tail], minlength=m.blocks)
     return total
@@ -75,24 +77,31 @@ def release(m: Machine) -> None:
     """Let go every block whose barrier is complete. Exited threads are not waited for."""
     for number in {arrival.barrier for arrival in m.waiting}:
         arrivals = [a for a in m.waiting if a.barrier == number]
-        counts = {a.count for a in arrivals}
-        if len(counts) > 1 and _share_a_block(m, arrivals):
+        if _disagree(m, arrivals, [a.count for a in arrivals]):
             m.line = arrivals[-1].line
             m.fault("barrier", f"threads name different counts for barrier {number}", int(arrivals[-1].lanes[0]))
-        if len({a.reduce for a in arrivals}) > 1 and _share_a_block(m, arrivals):
+        if _disagree(m, arrivals, [a.reduce for a in arrivals]):
             m.line = arrivals[-1].line
             message = f"threads come to barrier {number} to reduce and not to, or by different operations"
             m.fault("barrier", message, int(arrivals[-1].lanes[0]))
-        expected = arrivals[0].count
-        arrived = _arrived(m, arrivals, counted=expected is not None)
-        wanted = m.alive_in_block if expected is None else np.full(m.blocks, expected)
+        wanted = m.alive_in_block.copy()
+        for arrival in arrivals:
+            if arrival.count is not None:
+                wanted[m.block_of[arrival.lanes]] = arrival.count
+        arrived = _arrived(m, arrivals, counted=True)
         done = (arrived >= wanted) & (arrived > 0)
         if done.any():
             _complete(m, arrivals, done)
 
 
-def _share_a_block(m: Machine, arrivals: list[Arrival]) -> bool:
-    blocks = [np.unique(m.block_of[a.lanes]) for a in arrivals]
+def _disagree(m: Machine, arrivals: list[Arrival], said: Sequence[int | str | None]) -> bool:
+    """Whether threads of one block said different things; other blocks are at other barriers."""
+    if len(set(said)) < 2:
+        return False
+    blocks = []
+    for one in set(said):
+        lanes = np.concatenate([a.lanes for a, word in zip(arrivals, said, strict=True) if word == one])
+        blocks.append(np.unique(m.block_of[lanes]))
     return len(np.unique(np.concatenate(blocks))) < sum(b.size for b in blocks)
 
 

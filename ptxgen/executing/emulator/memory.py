@@ -71,6 +71,7 @@ class Region:
     reads: Trace | None = None
     writes: Trace | None = None
     atomics: Trace | None = None
+    strong_reads: Trace | None = None
     views: dict[int, Array] = field(default_factory=dict)
 
     def view(self, width: int) -> Array:
@@ -86,10 +87,11 @@ class Region:
 
     def copy(self) -> Region:
         """An independent copy, traces included."""
-        twin = [trace.copy() if trace else None for trace in (self.reads, self.writes, self.atomics)]
+        traces = (self.reads, self.writes, self.atomics, self.strong_reads)
+        twin = [trace.copy() if trace else None for trace in traces]
         return Region(
             self.space, self.base, self.stride, self.instances, self.shift, self.extents, self.data.copy(),
-            self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2],
+            self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2], twin[3],
         )
 
 
@@ -116,10 +118,11 @@ def make_region(
     for extent in extents:
         value = MAPPED | (INITIALISED if extent.initialised else 0) | (WRITABLE if extent.writable else 0)
         rows[:, (extent.start - base) >> shift : (extent.stop - base) >> shift] = value
-    traces = [Trace.over(flags.size) if wanted else None for wanted in (traced, traced, traced and strong)]
+    both = traced and strong
+    traces = [Trace.over(flags.size) if wanted else None for wanted in (traced, traced, both, both)]
     return Region(
         space, base, stride, instances, shift, extents, data, flags, any(not e.initialised for e in extents),
-        traces[0], traces[1], traces[2],
+        traces[0], traces[1], traces[2], traces[3],
     )
 
 

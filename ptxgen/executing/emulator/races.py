@@ -1,14 +1,15 @@
 """Who touched each granule last: the memory of the race checks.
 
-Three traces a region: plain reads, plain writes, atomic (or otherwise strong) accesses. Each keeps for every granule
-a tag (who) and the time (a count of memory instructions). Two accesses of different threads conflict when one is a
-plain write, or one is atomic and the other plain, and nothing orders them: no barrier of their block, no warp barrier
-of their warp, no fence followed by an atomic access.
+Four traces a region: plain reads, plain writes, atomic (or otherwise strong) accesses, strong loads. Each keeps for
+every granule a tag (who) and the time (a count of memory instructions). Two accesses of different threads conflict
+when one is a plain write, or one is plain and the other changes something atomically, and nothing orders them: no
+barrier of their block, no warp barrier of their warp, no fence followed by an atomic access.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ Index: TypeAlias = Any
 #: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several threads of one block;
 #: -3 - 2*warp several of one warp.
 SEVERAL_BLOCKS = -1
+#: A time after everything.
+NEVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,38 @@ class Trace:
 
 
 @dataclass(slots=True)
+class Fences:
+    """When each block of the grid passed a fence, or did what is one too (a release)."""
+
+    blocks: int = 0                        # of the grid; 0 where the kernel has no fences
+    times: dict[int, list[int]] = field(default_factory=dict)       # by block, rising
+
+    def note(self, blocks: Iterable[int], time: int) -> None:
+        """These blocks pass a fence."""
+        for block in blocks:
+            self.times.setdefault(int(block), []).append(time)
+
+    def first_after(self, blocks: Tags, times: Tags) -> Tags:
+        """The first fence of each block after each time; `NEVER` where there is none, and for block -1."""
+        first = np.full(times.shape, NEVER, np.int64)
+        for block in np.unique(blocks):
+            known = self.times.get(int(block))
+            if known is None:
+                continue
+            mine = blocks == block
+            place = np.searchsorted(known, times[mine], side="right")
+            first[mine] = np.append(known, NEVER)[place]
+        return first
+
+
+@dataclass(slots=True)
 class Order:
     """What orders threads: times of barriers per lane, fences and strong accesses per block of the grid."""
 
     shape: Shape
     block_sync: npt.NDArray[np.int32]      # by lane: time of the last barrier its block completed
     warp_sync: npt.NDArray[np.int32]       # by lane: time of the last warp barrier
-    fence: npt.NDArray[np.int32]           # by block of the grid
+    fences: Fences
     strong: npt.NDArray[np.int32]          # by block of the grid: last atomic access after somebody's fence
     #: (lanes, warps of a block), once a barrier was for a part of its block or somebody only arrived there: what a
     #: warp did before that time is ordered before what the lane does.
@@ -134,9 +162,8 @@ def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: T
         ordered |= (their_block == my_block) & (times < until)
     if order.heard_in_warp is not None:
         ordered |= _ordered_in_warp(tags, times, mine, order)
-    if order.fence.size:
-        fence = np.where(their_block >= 0, order.fence[their_block], 0)
-        ordered |= (fence > times) & (order.strong[my_block] > fence)
+    if order.fences.times and not ordered.all():
+        ordered |= order.fences.first_after(their_block, times) < order.strong[my_block]
     return ordered
 
 
@@ -155,7 +182,7 @@ def record_changes(
 ) -> None:
     """Note writes or atomics. Where nothing but barriers can order them, earlier ones that are unordered are kept, as
     of reads; where a fence can, they may be ordered by what is not seen here, and the last one counts."""
-    if order.fence.size:
+    if order.fences.blocks:
         record(trace, where, me, time)
     else:
         record_reads(trace, where, me, block_sync, warp_sync, order, time, private=private)
