@@ -160,16 +160,10 @@ BARRIERS = ("bar.sync 1;", "bar.sync 1, 64;", "bar.red.popc.u32 %r11, 1, %p1;", 
 @given(st.lists(st.sampled_from(BARRIERS), min_size=4, max_size=4), st.permutations(range(8)))
 def test_every_block_has_barriers_of_its_own(chosen: list[str], order: list[int]) -> None:
     """Blocks at barriers of one number that count and reduce differently, their warps one after another."""
-    delays = "\n".join(
-        f"setp.eq.u32 %p3, %r20, {warp}; @!%p3 bra $no{warp}; mov.u32 %r21, {place};"
-        f"$again{warp}: sub.u32 %r21, %r21, 1; setp.ne.u32 %p3, %r21, 0xffffffff; @%p3 bra $again{warp}; $no{warp}:"
-        for place, warp in enumerate(order)
-    )
-    blocks = "\n".join(
-        f"setp.ne.u32 %p3, %r22, {block}; @%p3 bra $other{block}; {statement} $other{block}:"
-        for block, statement in enumerate(chosen)
+    turns = "\n".join(
+        f"setp.ne.u32 %p3, %r20, {warp}; @%p3 bra $other{warp}; {chosen[warp // 2]} $other{warp}:" for warp in order
     )
     ptx = kernel(f"""mov.u32 %r22, %ctaid.x; shr.u32 %r20, %r2, 5; mad.lo.u32 %r20, %r22, 2, %r20;
-    setp.ge.u32 %p1, %r2, 0; mov.u32 %r11, 0; {delays} {blocks}""")
+    setp.ge.u32 %p1, %r2, 0; mov.u32 %r11, 0; {turns}""")
     outcome = EMULATOR.run(ptx, None, Launch((4, 1, 1), (64, 1, 1)), [empty(256)])
     assert outcome.ok, outcome.faults
