@@ -167,3 +167,65 @@ def test_every_block_has_barriers_of_its_own(chosen: list[str], order: list[int]
     setp.ge.u32 %p1, %r2, 0; mov.u32 %r11, 0; {turns}""")
     outcome = EMULATOR.run(ptx, None, Launch((4, 1, 1), (64, 1, 1)), [empty(256)])
     assert outcome.ok, outcome.faults
+
+
+def handed_over(publish: str, watch: str, after: str, before: str, *, readers: int = 1) -> Outcome:
+    """Block 0 writes and publishes, the other blocks watch the flag and read; `after` and `before` stand between."""
+    body = f"""setp.ne.u32 %p1, %r3, 0; @%p1 bra $reader;
+    st.global.u32 [%rd2+128], %r1; bar.sync 0; mov.u32 %r11, 1;
+    {publish}
+    {after}
+    bra $end;
+    $reader: {watch} setp.eq.u32 %p2, %r11, 0; @%p2 bra $reader; {before}
+    bar.sync 0; mul.wide.u32 %rd5, %r2, 4; add.u64 %rd5, %rd1, %rd5; ld.global.u32 %r12, [%rd5+128];
+    $end:"""
+    outcome = EMULATOR.run(kernel(body), None, line(32, 1 + readers), [Buffer(np.zeros(128, "u4"))])
+    assert {fault.kind for fault in outcome.faults} <= {"race"}
+    return outcome
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from([
+        ("membar.gl; st.volatile.global.u32 [%rd1], %r11;", True), ("st.release.gpu.global.u32 [%rd1], %r11;", True),
+        ("fence.acq_rel.gpu; red.relaxed.gpu.global.add.u32 [%rd1], 1;", True),
+        ("red.release.gpu.global.add.u32 [%rd1], 1;", True), ("atom.acq_rel.gpu.global.add.u32 %r12, [%rd1], 1;", True),
+        ("st.volatile.global.u32 [%rd1], %r11;", False), ("red.relaxed.gpu.global.add.u32 [%rd1], 1;", False),
+    ]),
+    st.sampled_from(["ld.acquire.gpu.global.u32 %r11, [%rd1];", "ld.volatile.global.u32 %r11, [%rd1]; membar.gl;",
+                     "atom.acquire.gpu.global.or.b32 %r11, [%rd1], 0;"]),
+    st.integers(0, 3), st.integers(0, 3), st.integers(1, 3),
+)
+def test_a_release_before_the_flag_orders_and_later_fences_change_nothing(
+    publish: tuple[str, bool], watch: str, after: int, before: int, readers: int
+) -> None:
+    text, releases = publish
+    outcome = handed_over(text, watch, "membar.gl;" * after, "membar.gl;" * before, readers=readers)
+    assert outcome.ok or not releases
+    if not (after or before or "membar" in watch):
+        assert outcome.ok == releases
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4), st.booleans())
+def test_blocks_that_meet_again_and_again(blocks: int, rounds: int, fenced: bool) -> None:
+    """Each reads its neighbour's word and, when all have met, writes its own; all meet again."""
+    fence = "membar.gl;" if fenced else ""
+    meet = f"""bar.sync 0; @%p1 bra $waited;
+    {fence} atom.global.add.u32 %r20, [%rd1+WHERE], 1;
+    $again: ld.volatile.global.u32 %r20, [%rd1+WHERE]; setp.lt.u32 %p2, %r20, %r21; @%p2 bra $again; {fence}
+    $waited: bar.sync 0;"""
+    steps = "\n".join(
+        meet.replace("WHERE", str(8 * number)).replace("$", f"$r{number}_") + text
+        for number in range(rounds) for text in (
+            "ld.global.u32 %r10, [%rd6]; add.u32 %r10, %r10, 1;" if number % 2 == 0 else "st.global.u32 [%rd7], %r10;",
+        )
+    )
+    body = f"""setp.ne.u32 %p1, %r2, 0; mov.u32 %r21, %nctaid.x; mul.wide.u32 %rd7, %r1, 4; add.u64 %rd7, %rd1, %rd7;
+    add.u64 %rd7, %rd7, 256; add.u32 %r22, %r1, 32; mul.lo.u32 %r23, %r21, 32; rem.u32 %r22, %r22, %r23;
+    mul.wide.u32 %rd6, %r22, 4; add.u64 %rd6, %rd1, %rd6; add.u64 %rd6, %rd6, 256;
+    {steps}"""
+    outcome = EMULATOR.run(kernel(body), None, line(32, blocks), [Buffer(np.zeros(256, "u4"))])
+    assert outcome.ok or not fenced, outcome.faults
+    if not fenced and blocks > 1 and rounds > 1:
+        assert "race" in {fault.kind for fault in outcome.faults}

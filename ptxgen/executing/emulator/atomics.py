@@ -131,8 +131,12 @@ def atomic(site: Site) -> Run:
     site.atomic = True
     need = MAPPED | INITIALISED | WRITABLE
     narrow = site.has("cta")
+    releases = site.has("release", "acq_rel")
+    site.fences = releases
 
     def run(m: Machine, lanes: Lanes) -> None:
+        if releases:
+            m.note_fence(lanes)
         values = [[source(m, lanes) for source in row] for row in sources]
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             offset = access.offsets(m, region, where, some)

@@ -118,7 +118,7 @@ def release(m: Machine) -> None:
         # Accesses of the cluster's other blocks lie behind these, as behind a fence and an atomic access.
         blocks = np.unique(m.block_of[everyone])
         near = np.unique(blocks // m.cluster_size)[:, None] * m.cluster_size + np.arange(m.cluster_size)
-        m.order.fence[near.reshape(-1) + m.first_block] = m.tick()
+        m.order.fences.note(near.reshape(-1) + m.first_block, m.tick())
         m.order.strong[blocks + m.first_block] = len(m.lines)
 
 

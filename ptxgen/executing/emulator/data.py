@@ -111,8 +111,12 @@ def store(site: Site) -> Run:
     strong = site.has(*STRONG)
     site.accesses.append((space, width, "strong" if strong else "write"))
     own = site.has("shared", "shared::cta")
+    releases = site.has("release")
+    site.fences = releases
 
     def run(m: Machine, lanes: Lanes) -> None:
+        if releases:
+            m.note_fence(lanes)
         if own and m.cluster_size > 1:
             access.check_own(m, address(m, lanes), lanes)
         values = [source(m, lanes) for source in sources]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, lane_at
 from ptxgen.executing.emulator.late import Late
 from ptxgen.executing.emulator.memory import Region
-from ptxgen.executing.emulator.races import Order, Shape, Tags
+from ptxgen.executing.emulator.races import Fences, Order, Shape, Tags
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
 
@@ -224,8 +224,8 @@ class Machine:
 
     def note_fence(self, lanes: Lanes) -> None:
         """These lanes' blocks passed a memory fence."""
-        if self.order.fence.size:
-            self.order.fence[self.grid_blocks(lanes)] = self.tick()
+        if self.order.fences.blocks:
+            self.order.fences.note(self.grid_blocks(lanes), self.tick())
 
     def goes_round(self, target: int) -> bool:
         """Called at a backward jump while nobody else can run: is the machine where it was some jumps ago?
@@ -256,9 +256,7 @@ def make_order(launch: Launch, *, fenced: bool) -> Order:
     blocks = x * y * z if fenced else 0
     bx, by, bz = launch.block
     empty = np.zeros(0, np.int32)
-    return Order(
-        Shape.of(bx * by * bz), empty, empty.copy(), np.zeros(blocks, np.int32), np.zeros(blocks, np.int32)
-    )
+    return Order(Shape.of(bx * by * bz), empty, empty.copy(), Fences(blocks), np.zeros(blocks, np.int32))
 
 
 def start_batch(

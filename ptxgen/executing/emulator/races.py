@@ -8,8 +8,10 @@ barrier of their block, no warp barrier of their warp, no fence followed by an a
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,22 +91,30 @@ class Fences:
 
     blocks: int = 0                        # of the grid; 0 where the kernel has no fences
     times: dict[int, list[int]] = field(default_factory=dict)       # by block, rising
+    log: list[tuple[int, int]] = field(default_factory=list)        # (time, block) of all of them
 
     def note(self, blocks: Iterable[int], time: int) -> None:
         """These blocks pass a fence."""
         for block in blocks:
             self.times.setdefault(int(block), []).append(time)
+            self.log.append((time, int(block)))
 
-    def first_after(self, blocks: Tags, times: Tags) -> Tags:
-        """The first fence of each block after each time; `NEVER` where there is none, and for block -1."""
+    def first_after(self, blocks: Tags, times: Tags, mine: Tags) -> Tags:
+        """The first fence of each block after each time, `NEVER` where there is none.
+
+        Block -1 stands for several, of which nobody knows any more which they are: the first fence of any block but
+        `mine` counts. A race may be missed then, none is made up.
+        """
         first = np.full(times.shape, NEVER, np.int64)
-        for block in np.unique(blocks):
-            known = self.times.get(int(block))
-            if known is None:
-                continue
-            mine = blocks == block
-            place = np.searchsorted(known, times[mine], side="right")
-            first[mine] = np.append(known, NEVER)[place]
+        for place, (block, time, me) in enumerate(zip(blocks.tolist(), times.tolist(), mine.tolist(), strict=True)):
+            if block >= 0:
+                known = self.times.get(block, [])
+                after = bisect_right(known, time)
+                if after < len(known):
+                    first[place] = known[after]
+            else:
+                after = bisect_right(self.log, (time, NEVER))
+                first[place] = next((t for t, other in islice(self.log, after, None) if other != me), NEVER)
         return first
 
 
@@ -163,7 +173,9 @@ def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: T
     if order.heard_in_warp is not None:
         ordered |= _ordered_in_warp(tags, times, mine, order)
     if order.fences.times and not ordered.all():
-        ordered |= order.fences.first_after(their_block, times) < order.strong[my_block]
+        left = np.flatnonzero(~ordered)
+        fence = order.fences.first_after(their_block[left], times[left], my_block[left])
+        ordered[left] = fence < order.strong[my_block[left]]
     return ordered
 
 
