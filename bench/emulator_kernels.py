@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from bench.vectors import matrix_products
 from ptxgen.executing import Argument, Buffer, Launch, Scalar
 
 KERNELS_FOLDER = Path(__file__).resolve().parents[1] / "tests" / "kernels"
@@ -136,6 +137,19 @@ def matrix_product(threads: int) -> Work:
     return Work(MATRIX_PRODUCT, launch, arguments, 2, lambda: a @ b)
 
 
+def mma_product(threads: int) -> Work:
+    """64 rows by 32 columns of a product in f16 a block of 128 threads, with ldmatrix, mma and cp.async."""
+    product = matrix_products.mma_product(64, threads // 4, _DEPTH, "sm_80")
+    a, b = _random(64, _DEPTH).astype(np.float16), _random(_DEPTH, product.columns).astype(np.float16)
+    words = np.concatenate([a.reshape(-1), b.reshape(-1)])
+    arguments = [
+        Buffer(words), Buffer(np.zeros((64, product.columns), np.float32), initialised=False), Buffer(np.zeros(1))
+    ]
+    launch = Launch((product.blocks, 1, 1), (matrix_products.THREADS, 1, 1))
+    left, right = a.astype(np.float32), b.astype(np.float32)
+    return Work(product.ptx, launch, arguments, 1, lambda: left @ right)
+
+
 KERNELS: dict[str, Callable[[int], Work]] = {
-    "saxpy": saxpy, "block sum": block_sum, "matrix product": matrix_product,
+    "saxpy": saxpy, "block sum": block_sum, "matrix product": matrix_product, "mma product": mma_product,
 }

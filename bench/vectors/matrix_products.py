@@ -5,14 +5,16 @@ Matrices are f16, row after row, a and then b; sums are f32. `expected` is what 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.vectors.inputs import Words
-from bench.vectors.kernels import NEWEST
+from bench.vectors.kernels import NEWEST, Vector
 from bench.vectors.matrix_floats import floats
+from ptxgen.isa import Table
 
 THREADS = 128
 Doubles = npt.NDArray[np.float64]
@@ -52,6 +54,21 @@ class Product:
         """The output as a matrix."""
         elements = words.view(np.float16 if self.rectified else np.float32).astype(np.float64)
         return elements.reshape(self.rows, self.columns)
+
+
+def product_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Both, over small matrices, as vectors of the instruction that they are made around."""
+    expansions = {e.opcode: e for name in ("mma", "wmma") for e in table.expansions(name)}
+    for opcode, name, product in (
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "gemm_mma", mma_product(64, 64, 96, arch)),
+        ("wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32", "gemm_wmma", wmma_product(64, 64, 64, arch)),
+    ):
+        count, (read, stored) = product.blocks * THREADS, product.words
+        columns = product.input(name).reshape(count, read // count).T
+        yield Vector(
+            name, expansions[opcode], product.ptx, tuple(np.ascontiguousarray(words) for words in columns), (),
+            count, (64,) * (stored // count),
+        )  # fmt: skip
 
 
 def mma_product(rows: int, columns: int, depth: int, arch: str) -> Product:

@@ -8,6 +8,7 @@ import matrix_cases
 import numpy as np
 import pytest
 
+from bench.vectors.matrix_products import THREADS, Product, mma_product, wmma_product
 from ptxgen.executing import Buffer, Executor, Launch
 from ptxgen.executing.emulator import Emulator
 from ptxgen.isa import load_table
@@ -150,3 +151,20 @@ def test_a_warp_that_is_not_whole_multiplies_no_matrices(threads: int) -> None:
     ptx = ROWS + body + "ret;\n}\n"
     out = EMULATOR.run(ptx, "k", Launch((1, 1, 1), (threads, 1, 1)), [Buffer(np.zeros(1024, np.uint8))] * 2)
     assert [fault.kind for fault in out.faults] == ["member-mask"]
+
+
+PRODUCTS = [mma_product(64, 64, 96, "sm_80"), mma_product(128, 32, 32, "sm_80"), mma_product(64, 96, 256, "sm_80"),
+            wmma_product(64, 64, 64, "sm_80"), wmma_product(32, 96, 256, "sm_80")]  # fmt: skip
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda p: f"{p.rows}x{p.columns}x{p.depth}")
+def test_products_of_large_matrices(product: Product) -> None:
+    """Within what verification grants the sum of so many terms (ptxgen.verifying.reductions)."""
+    words = product.input("some")
+    arguments = [Buffer(words, read_only=True), Buffer(np.zeros(product.words[1], np.uint64)), Buffer(np.zeros(1))]
+    outcome = EMULATOR.run(product.ptx, "k", Launch((product.blocks, 1, 1), (THREADS, 1, 1)), arguments)
+    assert outcome.ok, outcome.faults
+    assert outcome.buffers[1] is not None
+    value, sizes = product.expected(words)
+    granted = (product.depth + 1) * 2.0**-24 * sizes + (2.0**-11 * np.abs(value) if product.rectified else 0)
+    assert (np.abs(product.result(outcome.buffers[1]) - value) <= granted).all()
