@@ -1,0 +1,54 @@
+"""A kernel before an executor: its arguments, and what is kept of what it gives."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.vectors.inputs import column
+from fuzz.kernels.making import WORDS, Kernel
+from fuzz.kernels.memory import ACCUMULATORS, SECTION, SECTIONS
+from ptxgen.executing import Buffer, Executor, Fault
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Result:
+    """`words`: of each thread `WORDS` words, then the accumulators of the grid. Empty where there are faults."""
+
+    words: Words
+    faults: tuple[Fault, ...] = ()
+    instructions: int = 0
+
+    @property
+    def digest(self) -> str:
+        return digest(self.words)
+
+
+def digest(words: Words) -> str:
+    return hashlib.sha256(np.ascontiguousarray(words).tobytes()).hexdigest()[:16]
+
+
+@cache
+def values() -> Words:
+    """The table that kernels take their values from."""
+    return np.concatenate([column(f"values/{kind}", kind, SECTION) for kind in SECTIONS])
+
+
+def run(kernel: Kernel, executor: Executor, ptx: str = "") -> Result:
+    """One launch, of another text in the kernel's place if one is given."""
+    out = np.zeros(kernel.threads * WORDS, np.uint64)
+    cells, sums = np.zeros(kernel.cells, np.uint8), np.zeros(len(ACCUMULATORS), np.uint64)
+    arguments = [Buffer(values(), read_only=True), Buffer(out), Buffer(cells), Buffer(sums)]
+    outcome = executor.run(ptx or kernel.ptx, "k", kernel.launch, arguments)
+    if not outcome.ok:
+        return Result(out[:0], outcome.faults, outcome.instructions)
+    return Result(
+        np.concatenate([np.asarray(outcome.buffers[1], np.uint64), np.asarray(outcome.buffers[3], np.uint64)]),
+        (), outcome.instructions,
+    )  # fmt: skip
