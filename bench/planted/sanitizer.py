@@ -101,7 +101,7 @@ def find_sanitizer() -> str:
 
 def _arguments(job: Job) -> list[dict[str, Any]]:
     chosen = select_entry(job.kernel.faulty, None)
-    described, blobs = describe(chosen.parameters, job.kernel.arguments)
+    described, blobs = describe(chosen, job.kernel.arguments)
     made = []
     for given, argument, blob in zip(described, job.kernel.arguments, blobs, strict=True):
         made.append({

@@ -1,4 +1,4 @@
-"""The GPU behind the executor protocol, through `cuda.core` in a process of its own.
+"""The GPU behind the executor protocol, through CUDA's driver in a process of its own. See docs/gpu.md.
 
 A kernel that hangs, faults or kills its process costs one worker, never this program. What a GPU cannot
 see (reads out of bounds inside the guards, uninitialised reads, races) the emulator sees; what an emulator
@@ -7,55 +7,56 @@ can only model, this runs.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib.util
-import os
+import math
 import re
-import select
-import struct
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import gpu_worker
-from ptxgen.executing.gpu_arguments import describe, final_buffers, given_bytes, select_entry
-from ptxgen.executing.protocol import Argument, Buffer, Fault, FaultKind, Launch, Outcome
+from ptxgen.executing.checking import refused_launch
+from ptxgen.executing.gpu_arguments import Entry, describe, final_buffers, given_bytes, select_entry
+from ptxgen.executing.gpu_process import INSTALL, Worker, WorkerLost
+from ptxgen.executing.gpu_targets import Code, arch_of, best
+from ptxgen.executing.protocol import Argument, Buffer, Dim3, Fault, FaultKind, Launch, Outcome
 
 #: Seconds a launch may take, loading included.
 TIME_LIMIT = 10.0
-#: Seconds the worker may take to start: importing cuda and making a context.
-START_LIMIT = 120.0
 
 #: Assembles PTX for an architecture ("sm_90") into a cubin, None when it refuses.
 Assemble = Callable[[str, str], bytes | None]
+
+#: Blocks of a cluster that any device with clusters takes.
+_SMALL_CLUSTER = 8
 
 _FAULTS: Mapping[str, FaultKind] = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "out-of-bounds",
     "CUDA_ERROR_MISALIGNED_ADDRESS": "misaligned",
     "CUDA_ERROR_INVALID_ADDRESS_SPACE": "wrong-space",
+    "CUDA_ERROR_INVALID_PC": "out-of-bounds",
     "CUDA_ERROR_HARDWARE_STACK_ERROR": "stack-overflow",
     "CUDA_ERROR_LAUNCH_TIMEOUT": "time-limit",
     "CUDA_ERROR_ASSERT": "trap",
 }
 _TRAPS = frozenset({"CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_INSTRUCTION"})
-_INSTALL = "install the GPU packages (pip install 'ptxgen-local[gpu]'), or use --executor emulator"
+_ASSERTION = re.compile(
+    r"block: \[(\d+),(\d+),(\d+)\], thread: \[(\d+),(\d+),(\d+)\] Assertion `(.*)` failed", re.DOTALL
+)
 
 
 @cache
 def gpu_available() -> str | None:
-    """The name of the first GPU, None without a driver, a device or cuda-core. Asks the driver's library
+    """The name of the first GPU, None without a driver, a device or cuda-bindings. Asks the driver's library
     itself, so that nothing of cuda is imported into this process."""
-    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
         return None
     return _driver_device()
 
@@ -75,10 +76,12 @@ def _driver_device() -> str | None:
 
 
 class GpuExecutor:
-    """Runs kernels on the first GPU. Raises PtxgenError, saying what to install, when there is none.
+    """Runs kernels on a GPU. Raises PtxgenError, saying what to install, when there is none.
 
     `time_limit`: seconds a launch may take. `assemble`: gives the cubin to load instead of letting the
-    driver compile the PTX, so that another ptxas or another optimisation level can be tried.
+    driver compile the PTX, so that another ptxas or another optimisation level can be tried. `targets`: what it can
+    be asked for; the one that fits the device best is (`gpu_targets.best`), and PTX where none does. Without targets
+    that is the device's own. `device`: its number among those that CUDA_VISIBLE_DEVICES leaves.
     `command`, `environment`: the worker to start, for tests.
     """
 
@@ -89,19 +92,25 @@ class GpuExecutor:
         *,
         time_limit: float = TIME_LIMIT,
         assemble: Assemble | None = None,
+        targets: Sequence[str] = (),
+        device: int = 0,
         command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._time_limit = time_limit
         self._assemble = assemble
+        self._targets = tuple(targets)
         # By path and with -P: importing the package around the worker would load what it does not need.
-        self._command = list(command or (sys.executable, "-P", str(Path(gpu_worker.__file__))))
+        self._command = [*(command or (sys.executable, "-P", str(Path(gpu_worker.__file__)))), str(device)]
         self._environment = dict(environment) if environment is not None else None
         if command is None and gpu_available() is None:
-            why = "cuda-core is not installed" if _driver_device() else "no NVIDIA GPU with a driver is here"
-            raise PtxgenError("the GPU executor cannot work here", why=why, fix=_INSTALL)
-        self._worker: _Worker | None = None
-        self.device, self.arch = self._started().device, self._started().arch
+            has_driver = _driver_device() is not None
+            why = "cuda-bindings is not installed" if has_driver else "no NVIDIA GPU with a driver is here"
+            raise PtxgenError("the GPU executor cannot work here", why=why, fix=INSTALL)
+        self._worker: Worker | None = None
+        worker = self._started()
+        self.device, self.capability, self.driver = worker.device, worker.capability, worker.driver
+        self.arch = arch_of(self.capability)
 
     def run(
         self,
@@ -112,20 +121,23 @@ class GpuExecutor:
         *,
         arch: str | None = None,
     ) -> Outcome:
-        """See `Executor.run`. `arch` is the target the PTX was written for; the code runs on this device.
-
-        A grid with a zero extent launches nothing and succeeds, as no CUDA call would accept it.
-        """
+        """See `Executor.run`. `arch` changes nothing: the code runs on this device, whatever it was written for."""
         chosen = select_entry(ptx, entry)
-        described, blobs = describe(chosen.parameters, arguments)
-        if 0 in launch.grid:
-            return Outcome(True, (), final_buffers(arguments, given_bytes(arguments)))
-        code, form = self._code(ptx)
+        described, blobs = describe(chosen, arguments)
+        refused = refused_launch(chosen.demands, launch)
+        if refused:
+            return _failed("launch", refused, arguments)
+        code, form = self._code(ptx, chosen)
         header = {
             "entry": chosen.name,
             "format": form,
             "arguments": described,
-            "launch": {"grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes},
+            "launch": {
+                "grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes,
+                "large_cluster": math.prod(chosen.demands.cluster or (1,)) > _SMALL_CLUSTER,
+            },
+            "afresh": chosen.variables,
+            "calls": chosen.calls,
         }
         try:
             answer, contents = self._started().ask(header, [code, *blobs], self._time_limit)
@@ -136,13 +148,13 @@ class GpuExecutor:
             self.close()
             return _failed("launch", f"the GPU process died during the launch: {error}", arguments)
         if answer["status"] == "error":
-            if answer["stage"] not in gpu_worker.HARMLESS_STAGES:
-                self.close()
             return self._error(answer, ptx, arguments)
+        if chosen.allocates:
+            self.close()                        # what was never freed stays in the heap of the process
         buffers = final_buffers(arguments, contents)
         faults = [_guard_fault(touched, arguments) for touched in answer["touched"]]
         faults += _read_only_faults(arguments, buffers)
-        return Outcome(not faults, tuple(faults), buffers)
+        return Outcome(not faults, tuple(faults), buffers, printed=str(answer["printed"]))
 
     def close(self) -> None:
         """End the worker; the next run starts another."""
@@ -150,129 +162,74 @@ class GpuExecutor:
             self._worker.end()
             self._worker = None
 
-    def _started(self) -> _Worker:
+    def _started(self) -> Worker:
         if self._worker is None or not self._worker.alive:
-            self._worker = _Worker(self._command, self._environment)
+            self._worker = Worker(self._command, self._environment)
         return self._worker
 
-    def _code(self, ptx: str) -> tuple[bytes, str]:
-        if self._assemble is not None:
-            cubin = self._assemble(ptx, self.arch)
+    def _code(self, ptx: str, entry: Entry) -> tuple[bytes, str]:
+        """The code for this device and its form, "cubin" or "ptx". Raises PtxgenError where none runs here."""
+        text = Code(entry.target, "ptx")
+        own = entry.target if entry.target.endswith(("a", "f")) else self.arch
+        cubins = [Code(name, "cubin") for name in self._targets or (own,)] if self._assemble is not None else []
+        while (chosen := best([*cubins, text], self.capability)) is not None and chosen != text:
+            assert self._assemble is not None
+            cubin = self._assemble(ptx, chosen.target)
             if cubin is not None:
                 return cubin, "cubin"
+            cubins.remove(chosen)
+        if chosen is None:
+            there = ", ".join([*(f"a cubin for {code.target}" for code in cubins), f"PTX for {text.target}"])
+            major, minor = self.capability
+            raise PtxgenError(
+                f"nothing of this kernel runs on this GPU ({self.device}, compute capability {major}.{minor})",
+                why=f"there is: {there}",
+                fix=f"write it for {self.arch} or an older target, or use --executor emulator",
+            )
         return ptx.encode() + b"\0", "ptx"
 
     def _error(self, answer: Mapping[str, Any], ptx: str, arguments: Sequence[Argument]) -> Outcome:
         """The outcome for a CUDA error. Raises PtxgenError where the kernel is not to blame."""
         error, stage, detail = str(answer["error"]), str(answer["stage"]), str(answer["detail"])
+        said = self._worker.complaints() if self._worker is not None else ""
+        if answer["lost"]:
+            self.close()
         if error == "CUDA_ERROR_UNSUPPORTED_PTX_VERSION":
             raise PtxgenError(
                 "the GPU's driver is too old for this kernel's .version",
-                why=detail or error,
+                why=detail or f"the driver is that of CUDA {self.driver // 1000}.{self.driver % 1000 // 10}",
                 fix="lower `ptx` under [target] in the spec, or update the driver",
             )
-        if error == "CUDA_ERROR_NO_BINARY_FOR_GPU" or (stage == "load" and "NO_BINARY" in detail):
-            raise PtxgenError(f"the kernel's target does not run on this GPU ({self.device}, {self.arch})",
-                              why=detail or error, fix="use --executor emulator")
         if stage in ("allocate", "copy in"):
             raise PtxgenError("the GPU could not take the kernel's buffers", why=f"{stage}: {error}",
                               fix="use smaller sizes, or free memory on the GPU")
-        kind = _FAULTS.get(error, "launch")
-        if error in _TRAPS and re.search(r"\btrap\s*;", ptx):
-            kind = "trap"
         words = {"load": "the driver refused the code", "launch": "the launch was refused"}
-        message = f"{words.get(stage, 'the kernel failed')}: {detail or error}"
-        return _failed(kind, message, arguments)
+        message = f"{words.get(stage, 'the kernel failed')}: {f'{error}: {detail}' if detail else error}"
+        kind: FaultKind = "launch"
+        if stage not in words:
+            kind = _FAULTS.get(error, "launch")
+            if error in _TRAPS and re.search(r"\b(trap|brkpt)\s*;", ptx):
+                kind = "trap"
+        if error == "CUDA_ERROR_ASSERT" and (found := _ASSERTION.search(said)):
+            message, block, thread = f"an assertion failed: {found[7]}", _three(found, 1), _three(found, 4)
+            fault = Fault(kind, message, block=block, thread=thread)
+        else:
+            fault = Fault(kind, message)
+        return _stopped(fault, arguments, str(answer["printed"]))
 
 
-class WorkerLost(Exception):
-    """The worker ended without answering."""
-
-
-class _Worker:
-    """One worker process and the pipes to it. Raises PtxgenError when it finds no GPU."""
-
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None) -> None:
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
-            # Ctrl-C is for this program to handle; the worker is ended by `close`.
-            start_new_session=True,
-        )
-        self.alive = True
-        try:
-            hello, _ = self._receive(START_LIMIT)
-        except (TimeoutError, WorkerLost) as error:
-            self.end()
-            raise PtxgenError("the GPU process did not start", why=str(error) or "it did not answer",
-                              fix=_INSTALL) from error
-        except BaseException:
-            self.end()
-            raise
-        if hello["status"] != "ready":
-            self.end()
-            raise PtxgenError("the GPU executor cannot work here", why=f"{hello['error']}: {hello['detail']}",
-                              fix=_INSTALL)
-        self.device, self.arch = str(hello["device"]), str(hello["arch"])
-
-    def ask(
-        self, header: Mapping[str, Any], blobs: Sequence[bytes], limit: float
-    ) -> tuple[dict[str, Any], list[bytes]]:
-        """Send one launch, wait for its answer. Raises TimeoutError after `limit` seconds, WorkerLost."""
-        assert self._process.stdin is not None
-        try:
-            gpu_worker.write_message(cast(Any, self._process.stdin), header, blobs)
-            return self._receive(limit)
-        except OSError as error:
-            if isinstance(error, TimeoutError):
-                raise
-            raise WorkerLost(self._last_words()) from error
-        except KeyboardInterrupt:
-            # A late answer to this launch must never be taken for the answer to the next.
-            self.end()
-            raise
-
-    def end(self) -> None:
-        self.alive = False
-        self._process.kill()
-        with contextlib.suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._process.wait()
-        self._errors.close()
-
-    def _receive(self, limit: float) -> tuple[dict[str, Any], list[bytes]]:
-        deadline = time.monotonic() + limit
-        (length,) = struct.unpack("<Q", self._read(8, deadline))
-        return gpu_worker.split_message(self._read(length, deadline))
-
-    def _read(self, count: int, deadline: float) -> bytes:
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        parts = bytearray()
-        while len(parts) < count:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-                raise TimeoutError
-            part = os.read(descriptor, min(count - len(parts), 1 << 20))
-            if not part:
-                raise WorkerLost(self._last_words())
-            parts += part
-        return bytes(parts)
-
-    def _last_words(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=5)       # its pipe closes a little before it has ended
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"exit status {self._process.poll()}"
+def _three(found: re.Match[str], first: int) -> Dim3:
+    x, y, z = (int(found[number]) for number in range(first, first + 3))
+    return x, y, z
 
 
 def _failed(kind: FaultKind, message: str, arguments: Sequence[Argument]) -> Outcome:
+    return _stopped(Fault(kind, message), arguments, "")
+
+
+def _stopped(fault: Fault, arguments: Sequence[Argument], printed: str) -> Outcome:
     """After an error the buffers' contents are unknown: they come back as they were given."""
-    return Outcome(False, (Fault(kind, message),), final_buffers(arguments, given_bytes(arguments)))
+    return Outcome(False, (fault,), final_buffers(arguments, given_bytes(arguments)), printed=printed)
 
 
 def _guard_fault(touched: Mapping[str, Any], arguments: Sequence[Argument]) -> Fault:

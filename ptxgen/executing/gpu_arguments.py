@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,95 +11,113 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.errors import UsageError
+from ptxgen.executing.checking import (
+    WIDTHS,
+    Demands,
+    check_arguments,
+    check_buffers,
+    demands_of,
+    find_entry,
+)
 from ptxgen.executing.protocol import Alias, Argument, Buffer, Scalar, Value
 from ptxgen.ptx import parse
-from ptxgen.ptx.tree import Variable
+from ptxgen.ptx.tree import Block, Function, Module, Statement, Variable
 
 _DTYPES = {"f16": "<f2", "f32": "<f4", "f64": "<f8"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry and the size of each of its parameters in bytes."""
+    """An entry, and what its module asks of a launch.
+
+    `target` is the module's "sm_…"; `variables`: it has variables in global memory, which begin afresh with every
+    launch; `calls`: it needs a stack for calls; `allocates`: it takes memory from the device's heap.
+    """
 
     name: str
-    parameters: tuple[int, ...]
+    parameters: tuple[Variable, ...]
+    demands: Demands
+    target: str
+    variables: bool
+    calls: bool
+    allocates: bool
 
 
 @lru_cache(maxsize=32)
 def select_entry(ptx: str, name: str | None) -> Entry:
     """The entry called `name`, or the only one. Raises UsageError, PtxSyntaxError."""
-    entries = {entry.name: entry for entry in parse(ptx).entries()}
-    if name is None:
-        if len(entries) != 1:
-            raise UsageError(
-                f"the PTX has {len(entries)} entries",
-                why=", ".join(entries) or "there is no `.entry`",
-                fix="name one with --entry" if entries else "",
-            )
-        (name,) = entries
-    if name not in entries:
-        raise UsageError(f"the PTX has no entry {name!r}", why=f"its entries: {', '.join(entries) or 'none'}")
-    return Entry(name, tuple(_size(parameter) for parameter in entries[name].params))
+    module = parse(ptx)
+    entry = find_entry(module, name)
+    target = next((word for word in module.target if word.startswith("sm_")), "")
+    functions = [item for item in module.items if isinstance(item, Function) and item.kind == "func"]
+    return Entry(
+        entry.name, entry.params, demands_of(entry), target,
+        variables=any(variable.space == "global" for variable in _variables(module)),
+        calls=any(function.body is not None for function in functions) or re.search(r"\balloca\b", ptx) is not None,
+        allocates=any(function.name == "malloc" for function in functions),
+    )
 
 
-def _size(parameter: Variable) -> int:
-    width = int("".join(c for c in parameter.type if c.isdigit()) or "64") // 8
-    return width * parameter.vector * math.prod(extent or 0 for extent in parameter.dimensions)
+def _variables(module: Module) -> Iterator[Variable]:
+    for item in module.items:
+        if isinstance(item, Variable):
+            yield item
+        elif isinstance(item, Function):
+            yield from _declared(item.body or ())
+
+
+def _declared(statements: Sequence[Statement]) -> Iterator[Variable]:
+    for statement in statements:
+        if isinstance(statement, Variable):
+            yield statement
+        elif isinstance(statement, Block):
+            yield from _declared(statement.statements)
 
 
 def pack_scalar(scalar: Scalar) -> bytes:
-    """The little-endian bytes of a by-value argument. Raises UsageError for a value its type cannot hold."""
+    """The little-endian bytes of a by-value argument, rounded to nearest even; of a packed type both halves are the
+    value."""
     kind, value = scalar.type, scalar.value
-    try:
-        if kind in _DTYPES:
-            with np.errstate(over="ignore"):
-                return np.array(value, dtype=_DTYPES[kind]).tobytes()
-        if kind == "bf16":
-            return _bfloat16(float(value)).to_bytes(2, "little")
-        size = int(kind[1:]) // 8
-        return int(value).to_bytes(size, "little", signed=value < 0)
-    except (OverflowError, ValueError) as error:
-        raise UsageError(f"the value {value!r} does not fit the type {kind!r}", why=str(error)) from error
+    halves = 2 if kind.endswith("x2") else 1
+    kind = kind.removesuffix("x2")
+    if kind in _DTYPES:
+        with np.errstate(over="ignore"):
+            return np.array(float(value), dtype=_DTYPES[kind]).tobytes() * halves
+    if kind == "bf16":
+        return _bfloat16(float(value)).to_bytes(2, "little") * halves
+    bits = WIDTHS[kind]
+    return (int(value) & (1 << bits) - 1).to_bytes(bits // 8, "little")
 
 
 def _bfloat16(value: float) -> int:
-    """Round to nearest even, by way of float32; NaN stays a NaN."""
+    """Rounded once: by way of a float32 that is rounded to odd. Every NaN is the canonical one."""
+    if value != value:
+        return 0x7FFF
     with np.errstate(over="ignore"):
-        bits = int(np.array(value, dtype="<f4").view("<u4"))
-    if (bits & 0x7FFFFFFF) > 0x7F800000:
-        return (bits >> 16) | 0x40
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
+        single = np.float32(value)
+    bits = int(single.view(np.uint32))
+    if float(single) != value:
+        bits = (bits - 1 if abs(float(single)) > abs(value) else bits) | 1
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF
 
 
-def describe(
-    parameters: Sequence[int], arguments: Sequence[Argument]
-) -> tuple[list[dict[str, Any]], list[bytes]]:
+def describe(entry: Entry, arguments: Sequence[Argument]) -> tuple[list[dict[str, Any]], list[bytes]]:
     """What the worker is told of each argument, and its bytes. Raises UsageError where they do not fit the
-    signature (`parameters`: the size of each in bytes)."""
-    if len(parameters) != len(arguments):
-        raise UsageError(f"the kernel takes {len(parameters)} arguments, {len(arguments)} were given")
+    signature."""
+    check_buffers(arguments)
+    check_arguments(entry.name, entry.parameters, arguments)
     described: list[dict[str, Any]] = []
     blobs: list[bytes] = []
-    for index, (size, argument) in enumerate(zip(parameters, arguments, strict=True)):
-        width = 8
+    for argument in arguments:
         if isinstance(argument, Buffer):
-            if argument.offset < 0:
-                raise UsageError(f"argument {index} has a negative offset")
             blobs.append(argument.data.tobytes())
             described.append({"kind": "buffer", "offset": argument.offset})
         elif isinstance(argument, Alias):
-            if not (0 <= argument.index < index and isinstance(arguments[argument.index], Buffer)):
-                raise UsageError(f"argument {index} repeats {argument.index}, which is no earlier buffer")
             blobs.append(b"")
             described.append({"kind": "alias", "index": argument.index})
         else:
             blobs.append(argument.data.tobytes() if isinstance(argument, Value) else pack_scalar(argument))
-            described.append({"kind": "scalar"})
-            width = len(blobs[-1])
-        if width != size:
-            raise UsageError(f"argument {index} has {width} bytes, the kernel's parameter has {size}")
+            described.append({"kind": "value"})
     return described, blobs
 
 
@@ -111,14 +129,15 @@ def given_bytes(arguments: Sequence[Argument]) -> list[bytes]:
 def final_buffers(
     arguments: Sequence[Argument], contents: Sequence[bytes]
 ) -> tuple[npt.NDArray[np.generic] | None, ...]:
-    """Final contents for each argument, in the shape and type it was given with; None for scalars.
+    """Final contents for each argument, in the shape and type it was given with; None for what is passed by value.
     `contents` holds the bytes of each buffer, in order."""
     remaining = iter(contents)
-    final: list[npt.NDArray[np.generic] | None] = []
-    for argument in arguments:
-        if isinstance(argument, Buffer):
-            data = np.frombuffer(next(remaining), dtype=argument.data.dtype)
-            final.append(data.reshape(argument.data.shape).copy())
-        else:
-            final.append(final[argument.index] if isinstance(argument, Alias) else None)
-    return tuple(final)
+    arrays = {
+        number: np.frombuffer(next(remaining), dtype=argument.data.dtype).reshape(argument.data.shape).copy()
+        for number, argument in enumerate(arguments)
+        if isinstance(argument, Buffer)
+    }
+    return tuple(
+        arrays.get(argument.index if isinstance(argument, Alias) else number)
+        for number, argument in enumerate(arguments)
+    )

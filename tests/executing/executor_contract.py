@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxgen.executing import Alias, Argument, Buffer, Executor, Launch, Scalar
+from ptxgen.executing import Alias, Argument, Buffer, Executor, Launch, Scalar, Value
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 REGISTERS = """.reg .pred %p<16>; .reg .b16 %rs<32>; .reg .b32 %r<64>; .reg .b64 %rd<64>; .reg .f32 %f<32>;
@@ -32,13 +32,17 @@ def kernel(body: str, params: str = ".param .u64 out", module: str = "", before:
 
 @dataclass(frozen=True)
 class Case:
-    """`expected` maps argument numbers to the arrays they must hold afterwards, bit for bit."""
+    """`expected` maps argument numbers to the arrays they must hold afterwards, bit for bit, each of `runs` times.
+    `printed` has the lines that are printed, sorted: threads have no order."""
 
     name: str
     ptx: str
     launch: Launch
     arguments: Sequence[Argument]
     expected: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    entry: str = "k"
+    printed: tuple[str, ...] = ()
+    runs: int = 1
 
 
 def line(threads: int, blocks: int = 1, shared: int = 0) -> Launch:
@@ -255,11 +259,15 @@ CASES: tuple[Case, ...] = (*CONTROL, *MEMORY, *TOGETHER, *ATOMICS)
 
 def check(executor: Executor, case: Case) -> None:
     """Run a case and compare; raises AssertionError."""
-    outcome = executor.run(case.ptx, "k", case.launch, list(case.arguments))
-    assert outcome.ok, (case.name, outcome.faults)
-    assert len(outcome.buffers) == len(case.arguments)
-    for number, want in case.expected.items():
-        got = outcome.buffers[number]
-        assert got is not None
-        assert got.dtype == want.dtype
-        np.testing.assert_array_equal(got.view(f"u{got.itemsize}"), want.view(f"u{want.itemsize}"), case.name)
+    for _ in range(case.runs):
+        outcome = executor.run(case.ptx, case.entry, case.launch, list(case.arguments))
+        assert outcome.ok, (case.name, outcome.faults)
+        assert len(outcome.buffers) == len(case.arguments)
+        assert tuple(sorted(outcome.printed.splitlines())) == case.printed
+        for number, want in case.expected.items():
+            got = outcome.buffers[number]
+            assert got is not None
+            assert (got.dtype, got.shape) == (want.dtype, want.shape)
+            assert got.tobytes() == want.tobytes(), f"{case.name}, argument {number}: {got}, not {want}"
+        for number, argument in enumerate(case.arguments):
+            assert (outcome.buffers[number] is None) == isinstance(argument, Scalar | Value)

@@ -6,34 +6,39 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import contract_launches
 import numpy as np
 import pytest
 
 from ptxgen.errors import PtxgenError, UsageError
-from ptxgen.executing import gpu, gpu_worker
+from ptxgen.executing import gpu, gpu_process, gpu_worker
 from ptxgen.executing.gpu import GpuExecutor
-from ptxgen.executing.gpu_arguments import pack_scalar
-from ptxgen.executing.protocol import Alias, Buffer, Launch, Scalar
+from ptxgen.executing.protocol import Alias, Argument, Buffer, Launch, Outcome, Scalar, Value
 
 LAUNCH = Launch((1, 1, 1), (32, 1, 1))
 WORKER = (sys.executable, "-P", str(Path(gpu_worker.__file__)))
+FAKE = Path(__file__).parent / "fake_cuda"
 
 
-def imagined(**options: object) -> GpuExecutor:
-    environment = dict(os.environ, PYTHONPATH=str(Path(__file__).parent / "fake_cuda"))
-    environment.update(options.pop("environment", {}))  # type: ignore[call-overload]
+def imagined(mood: str = "", **options: object) -> GpuExecutor:
+    environment = dict(os.environ, PYTHONPATH=str(FAKE), FAKE_CUDA=mood)
     return GpuExecutor(command=WORKER, environment=environment, **options)  # type: ignore[arg-type]
 
 
-def kernel(name: str, *types: str, version: str = "8.0") -> str:
-    params = ",\n".join(f"\t.param .{t} param_{i}" for i, t in enumerate(types))
+def kernel(name: str, *types: str, version: str = "8.0", target: str = "sm_80", module: str = "") -> str:
+    names = [f"param_{i}" + ("[24]" if t == "align 8 .b8" else "") for i, t in enumerate(types)]
+    params = ",\n".join(f"\t.param .{t} {name}" for t, name in zip(types, names, strict=True))
     return (
-        f".version {version}\n.target sm_80\n.address_size 64\n\n"
+        f".version {version}\n.target {target}\n.address_size 64\n{module}\n"
         f".visible .entry {name}(\n{params}\n)\n{{\n\tret;\n}}\n"
     )
 
@@ -43,9 +48,8 @@ ADD_ONE = kernel("add_one", "u64", "u64", "u32")
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[GpuExecutor]:
-    executor = imagined(time_limit=5.0)
-    yield executor
-    executor.close()
+    with closing(imagined(time_limit=5.0)) as executor:
+        yield executor
 
 
 def add_one(executor: GpuExecutor, count: int = 5, offset: int = 0) -> np.ndarray:
@@ -60,26 +64,80 @@ def add_one(executor: GpuExecutor, count: int = 5, offset: int = 0) -> np.ndarra
     return outcome.buffers[1]
 
 
-@pytest.mark.parametrize("offset", [0, 4, 100])
+def told(executor: GpuExecutor, name: str, module: str = "") -> float:
+    """The number that a kernel leaves."""
+    outcome = executor.run(kernel(name, "u64", module=module), None, LAUNCH, [Buffer(np.zeros(1, np.float32))])
+    assert outcome.ok, outcome.faults
+    return float(outcome.buffers[0][0])
+
+
+# ---------------------------------------------------------------- launches
+
+
+@pytest.mark.parametrize("offset", [0, 4, 100, 70_000])
 def test_runs_and_gives_the_buffers_back(executor: GpuExecutor, offset: int) -> None:
     np.testing.assert_array_equal(add_one(executor, offset=offset), [1, 2, 3, 4, 5])
     assert (executor.name, executor.device, executor.arch) == ("gpu", "Imagined GPU", "sm_90")
 
 
-def test_empty_buffers_and_empty_grids(executor: GpuExecutor) -> None:
+def test_empty_buffers(executor: GpuExecutor) -> None:
     assert add_one(executor, count=0).shape == (0,)
-    poison = Buffer(np.full(2, 7.0, dtype=np.float32), initialised=False)
-    outcome = executor.run(kernel("die", "u64"), None, Launch((0, 1, 1), (32, 1, 1)), [poison])
-    assert outcome.ok
-    np.testing.assert_array_equal(outcome.buffers[0], [7, 7])
 
 
-def test_an_alias_is_the_same_buffer(executor: GpuExecutor) -> None:
+@pytest.mark.parametrize("first", [True, False])
+def test_an_alias_is_the_same_buffer(executor: GpuExecutor, first: bool) -> None:
     data = np.arange(4, dtype=np.float32).reshape(2, 2)
-    outcome = executor.run(ADD_ONE, "add_one", LAUNCH, [Buffer(data), Alias(0), Scalar("u32", 4)])
+    pointers: list[Argument] = [Buffer(data), Alias(0)] if first else [Alias(1), Buffer(data)]
+    outcome = executor.run(ADD_ONE, "add_one", LAUNCH, [*pointers, Scalar("u32", 4)])
     np.testing.assert_array_equal(outcome.buffers[0], data + 1)
     np.testing.assert_array_equal(outcome.buffers[1], data + 1)
     assert data[0, 0] == 0, "the caller's array must stay as it was"
+
+
+def test_a_structure_goes_by_value(executor: GpuExecutor) -> None:
+    given = np.array([1.5, -2.5, 3.5])
+    ptx = kernel("structure", "u64", "align 8 .b8")
+    outcome = executor.run(ptx, None, LAUNCH, [Buffer(np.zeros(3), initialised=False), Value(given)])
+    np.testing.assert_array_equal(outcome.buffers[0], given)
+
+
+def test_variables_of_a_module_begin_afresh(executor: GpuExecutor) -> None:
+    variables = ".global .u32 count = 1;\n"
+    assert [told(executor, "count_up", variables) for _ in range(3)] == [1, 1, 1]
+    kept = [told(executor, "count_up") for _ in range(2)]
+    assert kept == [1, 2], "the imagined driver keeps what a loaded module has, as the real one does"
+
+
+def test_more_modules_than_are_kept(executor: GpuExecutor) -> None:
+    for number in range(gpu_worker.MODULES_KEPT + 3):
+        assert told(executor, "form", f".const .u32 number = {number};\n") == 8
+
+
+def test_kernels_that_call_get_a_stack(executor: GpuExecutor) -> None:
+    assert told(executor, "stack") == 1024
+    assert told(executor, "stack", ".func f() { ret; }\n") == gpu_worker.STACKS[0]
+
+
+def test_a_heap_begins_afresh(executor: GpuExecutor) -> None:
+    """What a kernel allocates and never frees stays in its process."""
+    heap = ".extern .func (.param .b64 result) malloc(.param .b64 size);\n"
+    assert told(executor, "who", heap) != told(executor, "who", heap)
+    assert told(executor, "who") == told(executor, "who")
+
+
+def test_memory_is_given_back(executor: GpuExecutor) -> None:
+    assert [told(executor, "live") for _ in range(3)][1:] == [2, 2], "its own buffer, and that of the launch before"
+
+
+def test_a_kernel_that_prints_does_not_disturb_the_answers(executor: GpuExecutor) -> None:
+    outcome = executor.run(kernel("chatter"), None, LAUNCH, [])
+    assert outcome.ok
+    assert outcome.printed == "printed by the kernel\n" * 1000
+    add_one(executor)
+    assert executor.run(kernel("add_one_more").replace("add_one_more", "chatter"), None, LAUNCH, []).printed
+
+
+# ---------------------------------------------------------------- faults
 
 
 @pytest.mark.parametrize(
@@ -87,11 +145,23 @@ def test_an_alias_is_the_same_buffer(executor: GpuExecutor) -> None:
     [
         ("past_end", "guard-band", "argument 0, at byte 28 of its 20"),
         ("before_start", "guard-band", "argument 0, 5 bytes before"),
-        ("CUDA_ERROR_ILLEGAL_ADDRESS", "out-of-bounds", "as asked"),
-        ("CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned", "as asked"),
-        ("CUDA_ERROR_INVALID_ADDRESS_SPACE", "wrong-space", "as asked"),
-        ("CUDA_ERROR_LAUNCH_FAILED", "launch", "as asked"),
+        ("CUDA_ERROR_ILLEGAL_ADDRESS", "out-of-bounds", "ILLEGAL_ADDRESS"),
+        ("CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned", "MISALIGNED"),
+        ("CUDA_ERROR_INVALID_ADDRESS_SPACE", "wrong-space", "ADDRESS_SPACE"),
+        ("CUDA_ERROR_INVALID_PC", "out-of-bounds", "INVALID_PC"),
+        ("CUDA_ERROR_HARDWARE_STACK_ERROR", "stack-overflow", "STACK"),
+        ("CUDA_ERROR_LAUNCH_TIMEOUT", "time-limit", "TIMEOUT"),
+        ("CUDA_ERROR_LAUNCH_FAILED", "launch", "LAUNCH_FAILED"),
+        ("CUDA_ERROR_UNKNOWN", "launch", "UNKNOWN"),
+        ("assert", "trap", "i < n"),
         ("die", "launch", "exit status 3"),
+        ("crash", "launch", "SIGSEGV"),
+        ("garbage", "launch", "a length of"),
+        ("half", "launch", "exit status 0"),
+        ("endless", "launch", "a length of"),
+        ("broken", "launch", "broken message"),
+        ("babble", "launch", "a length of"),
+        ("refused", "launch", "the launch was refused: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"),
     ],
 )
 def test_faults_are_told_and_do_not_last(executor: GpuExecutor, name: str, kind: str, words: str) -> None:
@@ -103,6 +173,34 @@ def test_faults_are_told_and_do_not_last(executor: GpuExecutor, name: str, kind:
     assert outcome.buffers[0] is not None
     assert outcome.buffers[0].shape == (5,)
     add_one(executor)
+
+
+def test_both_ends_of_a_buffer_are_told(executor: GpuExecutor) -> None:
+    arguments = [Buffer(np.zeros(5, np.float32), offset=8), Scalar("u32", 5)]
+    outcome = executor.run(kernel("both_sides", "u64", "u32"), None, LAUNCH, arguments)
+    assert [fault.kind for fault in outcome.faults] == ["guard-band"] * 2
+
+
+def test_an_assertion_names_its_thread(executor: GpuExecutor) -> None:
+    (fault,) = executor.run(kernel("assert"), None, LAUNCH, []).faults
+    assert (fault.block, fault.thread) == ((1, 0, 0), (2, 3, 0))
+
+
+def test_guards_are_no_numbers() -> None:
+    guard = guard_words()
+    for kind in ("f2", "f4", "f8"):
+        assert np.isnan(guard.view(kind)).all()
+    assert np.isnan((guard.astype("u4") << 16).view("f4")).all(), "as bf16"
+    assert (guard.view("u1") % 2 == 1).all()
+    assert (guard != 0xFFFF).all()
+    assert len(set(guard.tolist())) > 4, "a stray write of one word everywhere must show"
+
+
+def guard_words() -> np.ndarray:
+    code = f"import sys; sys.path.insert(0, {str(FAKE)!r}); from ptxgen.executing import gpu_worker; import os; "
+    code += "os.write(1, gpu_worker.Gpu(0)._guard.tobytes())"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    return np.frombuffer(found.stdout, "u2")
 
 
 def test_a_trap_is_called_a_trap(executor: GpuExecutor) -> None:
@@ -118,76 +216,123 @@ def test_a_write_to_a_read_only_buffer(executor: GpuExecutor) -> None:
 
 
 def test_the_time_limit_ends_a_hanging_kernel() -> None:
-    executor = imagined(time_limit=0.3)
-    try:
+    with closing(imagined(time_limit=0.3)) as executor:
         outcome = executor.run(kernel("hang"), None, LAUNCH, [])
         assert [fault.kind for fault in outcome.faults] == ["time-limit"]
-        executor.run(kernel("chatter"), None, LAUNCH, [])
-    finally:
-        executor.close()
+        assert told(executor, "form") == 8
 
 
-def test_a_kernel_that_prints_does_not_disturb_the_answers(executor: GpuExecutor) -> None:
-    assert executor.run(kernel("chatter"), None, LAUNCH, []).ok
-    add_one(executor)
+def test_a_worker_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped in its tracks, it does not read what it is sent; a large launch must not wait for it for ever."""
+    monkeypatch.setattr(gpu_process, "STALL_LIMIT", 0.2)
+    with closing(imagined(time_limit=0.5)) as executor:
+        pid = int(told(executor, "who"))
+        os.kill(pid, signal.SIGSTOP)
+        outcome = executor.run(ADD_ONE, None, LAUNCH, [Buffer(np.zeros(1 << 20, "f4")), Alias(0), Scalar("u32", 1)])
+        assert [fault.kind for fault in outcome.faults] == ["launch"]
+        assert "took nothing" in outcome.faults[0].message
+        add_one(executor)
+
+
+def test_large_messages_go_through() -> None:
+    data = np.arange(1 << 24, dtype=np.uint32)
+    with closing(imagined()) as executor:
+        outcome = executor.run(ADD_ONE, None, LAUNCH, [Buffer(data), Alias(0), Scalar("u32", 0)])
+        np.testing.assert_array_equal(outcome.buffers[0], data)
+
+
+def test_ctrl_c_during_a_launch_leaves_nothing_behind() -> None:
+    with closing(imagined(time_limit=30.0)) as executor:
+        pid = int(told(executor, "who"))
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            executor.run(kernel("hang"), None, LAUNCH, [])
+        assert not os.path.exists(f"/proc/{pid}")
+        add_one(executor)
+
+
+def test_the_worker_ends_with_its_parent() -> None:
+    code = (
+        "import test_gpu as t; e = t.imagined(time_limit=60); print(int(t.told(e, 'who')), flush=True); "
+        "e.run(t.kernel('hang'), None, t.LAUNCH, [])"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parent)
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    time.sleep(0.2)                                     # the kernel has begun
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(500):
+        if _gone(worker):
+            break
+        time.sleep(0.01)
+    assert _gone(worker)
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+# ---------------------------------------------------------------- what the driver refuses
 
 
 def test_what_the_driver_refuses(executor: GpuExecutor) -> None:
     refused = executor.run(kernel("add_one_nonsense"), None, LAUNCH, [])
     assert refused.faults[0].kind == "launch"
-    assert "driver refused the code" in refused.faults[0].message
-    wide = executor.run(kernel("chatter"), None, Launch((1, 1, 1), (2048, 1, 1)), [])
-    assert "launch was refused" in wide.faults[0].message
-    with pytest.raises(PtxgenError, match="too old"):
+    assert "driver refused the code: CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 5" in (
+        refused.faults[0].message)
+    with pytest.raises(PtxgenError, match="too old") as caught:
         executor.run(kernel("chatter", version="99.0"), None, LAUNCH, [])
+    assert "update the driver" in caught.value.fix
     add_one(executor)
 
 
-def test_a_cubin_is_loaded_where_it_can_be_assembled() -> None:
-    asked = []
-
-    def assemble(ptx: str, arch: str) -> bytes | None:
-        asked.append(arch)
-        return b"cubin"
-
-    executor = imagined(assemble=assemble)
-    try:
-        outcome = executor.run(kernel("from_cubin", "u64"), None, LAUNCH, [Buffer(np.zeros(1, np.float32))])
-    finally:
-        executor.close()
-    np.testing.assert_array_equal(outcome.buffers[0], [7])
-    assert asked == ["sm_90"]
+def test_memory_that_is_not_there(executor: GpuExecutor) -> None:
+    pid = told(executor, "who")
+    with pytest.raises(PtxgenError, match="could not take") as caught:
+        executor.run(kernel("live", "u64"), None, LAUNCH, [Buffer(np.zeros(1 << 28, "u1"))])
+    assert "OUT_OF_MEMORY" in caught.value.why
+    assert told(executor, "who") == pid, "the context is as good as before"
 
 
-@pytest.mark.parametrize(
-    ("ptx", "entry", "arguments"),
-    [
-        (ADD_ONE, "other", []),
-        (ADD_ONE, None, [Scalar("u64", 1)]),
-        (kernel("k", "u32"), None, [Scalar("u64", 1)]),
-        (kernel("k", "u32"), None, [Scalar("u32", 1 << 32)]),
-        (kernel("k", "u32"), None, [Buffer(np.zeros(1, np.float32))]),
-        (kernel("k", "u64"), None, [Alias(0)]),
-        (kernel("a") + kernel("b").split("64\n\n")[1], None, []),
-    ],
-)
-def test_what_the_caller_did_wrong_is_an_error(
-    executor: GpuExecutor, ptx: str, entry: str | None, arguments: list[object]
+def test_memory_of_the_launch_before_makes_room(executor: GpuExecutor) -> None:
+    for _ in range(3):
+        large = Buffer(np.zeros(3 << 26, "u1"))
+        assert executor.run(kernel("live", "u64"), None, LAUNCH, [large]).ok
+
+
+def test_a_context_that_is_lost_costs_the_process() -> None:
+    with closing(imagined("lost")) as executor:
+        outcome = executor.run(kernel("chatter"), None, LAUNCH, [])
+        assert [fault.kind for fault in outcome.faults] == ["launch"]
+        assert executor._worker is None
+
+
+@pytest.mark.parametrize(("ptx", "launch"), contract_launches.REFUSED.values(), ids=contract_launches.REFUSED)
+def test_launches_that_cannot_be(executor: GpuExecutor, ptx: str, launch: Launch) -> None:
+    """All but what only the driver knows: shared memory."""
+    if launch.shared_bytes > 0 or "much[" in ptx:
+        assert launch.shared_bytes > 232_448 or "[49156]" in ptx
+        return
+    outcome: Outcome = executor.run(ptx, "k", launch, [])
+    assert [fault.kind for fault in outcome.faults] == ["launch"], outcome.faults
+
+
+@pytest.mark.parametrize(("ptx", "entry", "arguments"), contract_launches.MISUSES.values(),
+                         ids=contract_launches.MISUSES)
+def test_what_the_caller_did_wrong(
+    executor: GpuExecutor, ptx: str, entry: str | None, arguments: list[Argument]
 ) -> None:
     with pytest.raises(UsageError):
-        executor.run(ptx, entry, LAUNCH, arguments)  # type: ignore[arg-type]
+        executor.run(ptx, entry, LAUNCH, arguments)
 
 
-def test_scalars_are_packed_by_their_type() -> None:
-    assert pack_scalar(Scalar("s16", -2)) == b"\xfe\xff"
-    assert pack_scalar(Scalar("u8", 255)) == b"\xff"
-    assert pack_scalar(Scalar("f32", 1.0)) == b"\x00\x00\x80\x3f"
-    assert pack_scalar(Scalar("f16", 1.0)) == b"\x00\x3c"
-    assert pack_scalar(Scalar("bf16", 1.0)) == b"\x80\x3f"
-    # halfway between two bfloat16 values, to the even one, and just above halfway
-    assert pack_scalar(Scalar("bf16", 1.00390625)) == b"\x80\x3f"
-    assert pack_scalar(Scalar("bf16", 1.01171875)) == b"\x82\x3f"
-    assert pack_scalar(Scalar("bf16", float("nan")))[1] & 0x7F == 0x7F
+# ---------------------------------------------------------------- the start
 
 
 def test_without_a_gpu_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,8 +340,36 @@ def test_without_a_gpu_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(PtxgenError) as caught:
         GpuExecutor()
     assert "ptxgen-local[gpu]" in caught.value.fix
-    with pytest.raises(PtxgenError, match="cannot work"):
-        imagined(environment={"FAKE_CUDA": "none"})
+
+
+@pytest.mark.parametrize(
+    ("mood", "words", "fix"),
+    [
+        ("none", "CUDA_ERROR_NO_DEVICE", "CUDA_VISIBLE_DEVICES"),
+        ("old", 'Function "cuInit" not found', "update the driver"),
+        ("full", "CUDA_ERROR_OUT_OF_MEMORY", "free memory"),
+        ("dies", "the driver's library is damaged", "install"),
+        ("garbage", "a length of", "install"),
+        ("half", "exit status 0", "install"),
+        ("endless", "a length of", "install"),
+        ("broken", "broken message", "install"),
+        ("silent", "did not answer", "install"),
+    ],
+)
+def test_a_process_that_cannot_begin(monkeypatch: pytest.MonkeyPatch, mood: str, words: str, fix: str) -> None:
+    monkeypatch.setattr(gpu_process, "START_LIMIT", 1.0 if mood == "silent" else 60.0)
+    with pytest.raises(PtxgenError) as caught:
+        imagined(mood)
+    assert words in caught.value.why
+    assert fix in caught.value.fix
+
+
+def test_a_device_of_several_is_chosen() -> None:
+    with closing(imagined(device=1)) as executor:
+        assert executor.device == "Imagined GPU 1"
+    with pytest.raises(PtxgenError) as caught:
+        imagined(device=2)
+    assert "choose a device" in caught.value.fix
 
 
 def test_a_worker_that_cannot_start_is_an_error() -> None:
@@ -211,9 +384,11 @@ def test_messages_survive_the_pipe_and_broken_ones_are_refused(tmp_path: Path) -
     with path.open("rb") as source:
         assert gpu_worker.read_message(source) == ({"a": 1, "sizes": [2, 0, 1]}, [b"xy", b"", b"z"])
         assert gpu_worker.read_message(source) is None
-    path.write_bytes(path.read_bytes()[:-1])
-    with path.open("rb") as source, pytest.raises(ValueError, match="broken"):
-        gpu_worker.read_message(source)
+    whole = path.read_bytes()
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        with path.open("rb") as source, pytest.raises(ValueError, match="broken"):
+            gpu_worker.read_message(source)
 
 
 def test_a_machine_with_a_gpu_needs_no_model_libraries() -> None:

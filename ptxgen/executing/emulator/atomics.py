@@ -15,7 +15,7 @@ import numpy as np
 from ptxgen.executing.emulator import access, floats, rounding
 from ptxgen.executing.emulator.arithmetic import by_parts
 from ptxgen.executing.emulator.data import by_space, space_of
-from ptxgen.executing.emulator.lanes import Lanes
+from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
 from ptxgen.executing.emulator.program import Run
@@ -139,6 +139,9 @@ def atomic(site: Site) -> Run:
             m.note_fence(lanes)
         values = [[source(m, lanes) for source in row] for row in sources]
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
+            if region.space not in ("global", "shared"):
+                message = f"an atomic access with an address of {region.space} memory"
+                m.fault_among("wrong-space", message, some, np.ones(count(some), bool), address=where)
             offset = access.offsets(m, region, where, some)
             access.check(m, region, where, offset, some, width * length, need, "an atomic access")
             olds = []
