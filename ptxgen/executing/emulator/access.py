@@ -177,6 +177,12 @@ def _trace_check(
         )
         if bad is None:
             continue
+        if m.order.causality is not None and trace is region.atomics:
+            places = np.flatnonzero(bad)
+            numbers = _spread(m.tags[lanes], region, width)[places] - m.order.first_tag
+            bad[places] = ~m.order.causality.saw(numbers, region.space, where[places], trace.time[where[places]])
+            if not bad.any():
+                continue
         if harmless is not None and before == "wrote":
             bad &= ~_spread(harmless, region, width)
             if not bad.any():
@@ -205,11 +211,11 @@ def load(
         if strong:
             found = _trace_check(m, region, here, address, lanes, width, ((region.writes, "wrote"),), "reads")
             if region.strong_reads is not None:
-                races.record_changes(region.strong_reads, *found, m.order, time, private=_private(m, region))
+                races.remember(region.strong_reads, *found, m.order, time, private=_private(m, region))
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
             found = _trace_check(m, region, here, address, lanes, width, against, "reads")
-            races.record_reads(region.reads, *found, m.order, time, private=_private(m, region))
+            races.remember(region.reads, *found, m.order, time, private=_private(m, region))
     return result
 
 
@@ -234,7 +240,7 @@ def store(
             found = _trace_check(m, region, here, address, lanes, width, against, "changes")
             words[place] = value
             if region.atomics is not None:
-                races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
+                races.remember(region.atomics, *found, m.order, time, private=_private(m, region))
         else:
             _plain_store(m, region, here, address, lanes, width, value, time)
         note_written(region, here, width)
@@ -261,7 +267,7 @@ def _plain_store(
     found = _trace_check(m, region, offset, address, lanes, width, against, "writes", same)
     where = found[0]
     words[place] = value
-    races.record_changes(region.writes, *found, m.order, time, private=_private(m, region))
+    races.remember(region.writes, *found, m.order, time, private=_private(m, region))
     lost = words[place] != value
     if lost.any():
         _race(m, region, region.writes, where, address, lanes, _spread(lost, region, width), "writes", "wrote")
@@ -278,7 +284,7 @@ def note_atomic(
     found = _trace_check(m, region, offset, address, lanes, width, against, "changes")
     if region.atomics is None:
         return
-    races.record_changes(region.atomics, *found, m.order, time, private=_private(m, region))
+    races.remember(region.atomics, *found, m.order, time, private=_private(m, region))
     if narrow and region.space == "global":
         where, me = found[:2]
         bad = m.order.shape.block(region.atomics.tag[where]) != m.order.shape.block(me)

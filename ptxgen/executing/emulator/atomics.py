@@ -14,6 +14,7 @@ import numpy as np
 
 from ptxgen.executing.emulator import access, floats, rounding
 from ptxgen.executing.emulator.arithmetic import by_parts
+from ptxgen.executing.emulator.causality import BLOCK, Role
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
@@ -130,13 +131,11 @@ def atomic(site: Site) -> Run:
     site.accesses.append((space, width, "atomic"))
     site.atomic = True
     need = MAPPED | INITIALISED | WRITABLE
-    narrow = site.has("cta")
-    releases = site.has("release", "acq_rel")
-    site.fences = releases
+    role = Role.of(site.words, reads=gives, writes=True)
+    narrow = role.level == BLOCK
+    site.fences = role.orders
 
     def run(m: Machine, lanes: Lanes) -> None:
-        if releases:
-            m.note_fence(lanes)
         values = [[source(m, lanes) for source in row] for row in sources]
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             if region.space not in ("global", "shared"):
@@ -151,11 +150,11 @@ def atomic(site: Site) -> Run:
                 access.note_atomic(m, region, here, where, some, width, narrow=narrow)
                 operation = operations["global" if region.space == "global" else "shared"]
                 olds.append(apply(region, here, width, operation, mine, wanted=gives))
+                m.touch(region, here, some, role, wrote=olds[-1] == mine[0] if name == "cas" and gives else None)
                 access.note_written(region, here, width)
             for put, old in zip(puts, olds, strict=False):
                 put(m, some, old)
         m.changes += 1
-        m.note_strong(lanes)
 
     return run
 

@@ -31,6 +31,9 @@ def arrive(m: Machine, step: BarrierStep, lanes: Lanes, resume: int) -> bool:
     if (
         counts is None and not step.reduce and not m.waiting and count(lanes) == m.alive_total and _same(numbers)
     ):
+        if m.order.causality is not None:
+            everyone = as_array(lanes)
+            m.order.causality.meet(m.order, everyone, everyone, m.block_of)
         m.order.block_sync[:] = len(m.lines)
         return True
     places = as_array(lanes)
@@ -133,6 +136,10 @@ def _note_order(m: Machine, arrivals: list[Arrival], done: Array) -> None:
     """A barrier of all threads orders the whole block. One of a part orders what those who came did, and had heard
     of, before what those who wait do next."""
     now = len(m.lines)
+    if m.order.causality is not None:
+        here = [a.lanes[done[m.block_of[a.lanes]]] for a in arrivals]
+        waiting = [lanes for a, lanes in zip(arrivals, here, strict=True) if a.waits] or [here[0][:0]]
+        m.order.causality.meet(m.order, np.sort(np.concatenate(here)), np.sort(np.concatenate(waiting)), m.block_of)
     came, waited = (
         sum((np.bincount(m.block_of[a.lanes], minlength=m.blocks) for a in arrivals if a.waits or not waits),
             np.zeros(m.blocks, np.int64))
@@ -193,6 +200,10 @@ def synchronise_warps(m: Machine, lanes: Lanes, masks: Array) -> None:
     alive = warps.ballot(m, m.alive, slice(0, m.lanes))[slots // 32]
     whole = (alive & ~masks) == 0
     numbers = as_array(lanes)
+    if m.order.causality is not None:
+        for mask in np.unique(masks):
+            mine = numbers[masks == mask]
+            m.order.causality.meet(m.order, mine, mine, m.slots // 32)
     m.order.warp_sync[numbers[whole]] = now
     if whole.all():
         return

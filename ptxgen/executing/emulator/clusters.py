@@ -17,6 +17,8 @@ from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import Array
 
 _OWN = (1 << RANK_SHIFT) - 1
+#: A cluster's barrier is known by this number less the cluster's; mbarriers are by their places.
+_KEYS = -1
 _RANKS = ((1 << WINDOW_SHIFT) - 1) & ~_OWN
 
 
@@ -74,12 +76,16 @@ def barrier(site: Site) -> Run | Step:
     site.fences = True
     if site.has("wait"):
         return Step("cluster", site.line, site.instruction.opcode)
+    releases = not site.has("relaxed")
 
     def arrive(m: Machine, lanes: Lanes) -> None:
         twice = m.cluster_arrived[lanes] != m.cluster_waited[lanes]
         if twice.any():
             m.fault_among("barrier", "a thread arrives again at the cluster's barrier without waiting", lanes, twice)
         m.cluster_arrived[lanes] += 1
+        if m.order.causality is not None:
+            clusters = m.block_of[lanes] // m.cluster_size
+            m.order.causality.arrive(m.order, _KEYS - clusters, as_array(lanes), m.tick(), releases=releases)
         release(m)
 
     return arrive
@@ -113,13 +119,11 @@ def release(m: Machine) -> None:
         if not free.all():
             m.cluster_waiting.append((lanes[~free], resume, line))
     if freed:
-        everyone = np.concatenate(freed)
-        m.order.block_sync[everyone] = len(m.lines)
-        # Accesses of the cluster's other blocks lie behind these, as behind a fence and an atomic access.
-        blocks = np.unique(m.block_of[everyone])
-        near = np.unique(blocks // m.cluster_size)[:, None] * m.cluster_size + np.arange(m.cluster_size)
-        m.order.fences.note(near.reshape(-1) + m.first_block, m.tick())
-        m.order.strong[blocks + m.first_block] = len(m.lines)
+        everyone = np.sort(np.concatenate(freed))
+        causality, clusters = m.order.causality, cluster_of[everyone]
+        if causality is not None:
+            causality.complete((_KEYS - np.unique(clusters)).tolist())
+            causality.attend(m.order, _KEYS - clusters, everyone)
 
 
 def deadlock(m: Machine) -> None:

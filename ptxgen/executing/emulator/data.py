@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ptxgen.executing.emulator import access
+from ptxgen.executing.emulator.causality import Role
 from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS, RANK_SHIFT, Region, window_of
@@ -86,6 +87,8 @@ def load(site: Site) -> Run:
     site.accesses.append((space, width, "strong" if strong else "read"))
     # A loop around it may wait for another thread.
     site.atomic = strong
+    role = Role.of(site.words, reads=True)
+    site.fences = role.orders
     length = len(puts)
     own = site.has("shared", "shared::cta")
 
@@ -94,10 +97,10 @@ def load(site: Site) -> Run:
             access.check_own(m, address(m, lanes), lanes)
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
             values = access.load(m, region, where, some, width, length, strong=strong)
+            if strong:
+                m.touch(region, access.offsets(m, region, where, some), some, role)
             for put, value in zip(puts, values, strict=True):
                 put(m, some, value)
-        if strong:
-            m.note_strong(lanes)
 
     return run
 
@@ -111,12 +114,10 @@ def store(site: Site) -> Run:
     strong = site.has(*STRONG)
     site.accesses.append((space, width, "strong" if strong else "write"))
     own = site.has("shared", "shared::cta")
-    releases = site.has("release")
-    site.fences = releases
+    role = Role.of(site.words, writes=True, overwrites=True)
+    site.fences = role.orders
 
     def run(m: Machine, lanes: Lanes) -> None:
-        if releases:
-            m.note_fence(lanes)
         if own and m.cluster_size > 1:
             access.check_own(m, address(m, lanes), lanes)
         values = [source(m, lanes) for source in sources]
@@ -126,8 +127,8 @@ def store(site: Site) -> Run:
             else:
                 values_here = values
             access.store(m, region, where, some, width, values_here, strong=strong)
-        if strong:
-            m.note_strong(lanes)
+            if strong:
+                m.touch(region, access.offsets(m, region, where, some), some, role)
 
     return run
 

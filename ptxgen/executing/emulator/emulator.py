@@ -92,7 +92,9 @@ class Emulator:
         threads = launch.block[0] * launch.block[1] * launch.block[2]
         memory = launching.prepare(program, arguments, one_thread=total * threads == 1)
         report = Report()
-        order = make_order(launch, fenced=program.fenced)
+        order = make_order(
+            launch, fenced=program.fenced, cluster=int(np.prod(program.demands.cluster or 1))
+        )
         lines: list[int] = []
         size = launching.blocks_at_once(program, launch, lanes=self._lanes, memory=self._memory)
         deadline = time.monotonic() + self._time_limit

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.executing.emulator.lanes import LaneArray, Lanes, lane_at
+from ptxgen.executing.emulator.causality import Causality, Role
+from ptxgen.executing.emulator.clocks import Clocks
+from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array, lane_at
 from ptxgen.executing.emulator.late import Late
 from ptxgen.executing.emulator.memory import Region
-from ptxgen.executing.emulator.races import Fences, Order, Shape, Tags
+from ptxgen.executing.emulator.races import Order, Shape, Tags
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
 
@@ -145,7 +147,7 @@ class Machine:
     cluster: Dim3 = (1, 1, 1)                  # blocks of a cluster, which follow one another in a batch
     late: list[Late] = field(default_factory=list)             # asynchronous operations not yet carried out
     committed: dict[str, Array] = field(default_factory=dict)  # by kind, then lane: groups committed
-    phases: dict[int, int] = field(default_factory=dict)       # by place of an mbarrier: when a phase last ended
+    mbarriers: set[int] = field(default_factory=set)           # places in shared memory where one has begun
     cluster_arrived: Array = field(default_factory=lambda: np.zeros(0, np.int64))      # by lane: times
     cluster_waited: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     depth: Array = field(default_factory=lambda: np.zeros(0, np.int64))                # by lane: calls it is in
@@ -181,7 +183,7 @@ class Machine:
         twin.lines = list(self.lines)
         twin.groups, twin.parked = dict(self.groups), dict(self.parked)
         twin.waiting = list(self.waiting)
-        twin.late, twin.phases = list(self.late), dict(self.phases)
+        twin.late, twin.mbarriers = list(self.late), set(self.mbarriers)
         twin.committed = {kind: number.copy() for kind, number in self.committed.items()}
         twin.cluster_arrived, twin.cluster_waited = self.cluster_arrived.copy(), self.cluster_waited.copy()
         twin.depth, twin.depths = self.depth.copy(), [depth.copy() for depth in self.depths]
@@ -213,19 +215,26 @@ class Machine:
         where = None if address is None else int(address[place]) & (1 << 64) - 1
         self.fault(kind, message, lane_at(lanes, place), address=where, fatal=fatal)
 
-    def grid_blocks(self, lanes: Lanes) -> npt.NDArray[np.intp]:
-        """Blocks of the grid that these lanes belong to, each once."""
-        return np.unique(self.block_of[lanes]) + self.first_block
+    def touch(
+        self, region: Region, offset: Array, lanes: Lanes, role: Role, *, wrote: Bools | None = None
+    ) -> None:
+        """These lanes made a strong access at these bytes of the region; `wrote`: which changed it, None for all
+        that the role lets."""
+        causality = self.order.causality
+        if causality is None:
+            return
+        lane = as_array(lanes)
+        if role.writes and wrote is None:
+            wrote = np.ones(lane.size, np.bool_)
+        causality.touch(
+            self.order, region.space, region.flags.size, np.broadcast_to(offset >> region.shift, lane.shape), lane,
+            role, len(self.lines), wrote if role.writes else None,
+        )
 
-    def note_strong(self, lanes: Lanes) -> None:
-        """These lanes' blocks made an atomic or otherwise strong access."""
-        if self.order.strong.size:
-            self.order.strong[self.grid_blocks(lanes)] = len(self.lines)
-
-    def note_fence(self, lanes: Lanes) -> None:
-        """These lanes' blocks passed a memory fence."""
-        if self.order.fences.blocks:
-            self.order.fences.note(self.grid_blocks(lanes), self.tick())
+    def note_fence(self, lanes: Lanes, role: Role) -> None:
+        """These lanes passed a memory fence."""
+        if self.order.causality is not None:
+            self.order.causality.fence(self.order, as_array(lanes), role, self.tick())
 
     def goes_round(self, target: int) -> bool:
         """Called at a backward jump while nobody else can run: is the machine where it was some jumps ago?
@@ -250,13 +259,13 @@ class Machine:
         return len(self.lines) - 1
 
 
-def make_order(launch: Launch, *, fenced: bool) -> Order:
-    """Ordering state of a launch; per-block fences are kept only if the kernel has any."""
-    x, y, z = launch.grid
-    blocks = x * y * z if fenced else 0
+def make_order(launch: Launch, *, fenced: bool, cluster: int = 1) -> Order:
+    """Ordering state of a launch; what threads tell each other is kept only if the kernel has a way to. `cluster`:
+    blocks of one."""
     bx, by, bz = launch.block
     empty = np.zeros(0, np.int32)
-    return Order(Shape.of(bx * by * bz), empty, empty.copy(), Fences(blocks), np.zeros(blocks, np.int32))
+    shape = Shape.of(bx * by * bz)
+    return Order(shape, empty, empty.copy(), Causality(Clocks(shape), cluster) if fenced else None)
 
 
 def start_batch(
@@ -270,6 +279,8 @@ def start_batch(
     order.block_sync = np.full(lanes, len(lines), np.int32)
     order.heard, order.heard_in_warp, order.first_tag = None, None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
+    if order.causality is not None:
+        order.causality.begin(lanes, order.first_tag)
     number = np.arange(lanes, dtype=np.intp)
     block_of = number // threads
     thread_of = number - block_of * threads

@@ -69,9 +69,11 @@ _COMPLETE = Operation("complete", arrival(drop=False, completes=True))
 
 
 def change(
-    m: Machine, region: Region, where: Array, lanes: Lanes, operation: Operation, arrivals: Array, announced: Array
+    m: Machine, region: Region, where: Array, lanes: Lanes, operation: Operation, arrivals: Array, announced: Array,
+    *, releases: bool | None = None,
 ) -> Array:
-    """Update the mbarriers at these addresses, one lane after the other; gives the words before."""
+    """Update the mbarriers at these addresses, one lane after the other; gives the words before. `releases`: whether
+    the lanes arrive and tell who waits of all that they did; None where nobody arrives."""
     offset = access.offsets(m, region, where, lanes)
     access.check(m, region, where, offset, lanes, _WIDTH, MAPPED | INITIALISED | WRITABLE, "an mbarrier operation")
     access.note_atomic(m, region, offset, where, lanes, _WIDTH)
@@ -85,16 +87,25 @@ def change(
         message = "an mbarrier operation that its counts do not allow, or on what is no mbarrier"
         m.fault_among("barrier", message, lanes, bad, address=where)
     m.changes += 1
-    for place in np.unique(offset[(old ^ now) & _PHASE != 0]):
-        m.phases[int(place)] = len(m.lines)
+    causality = m.order.causality
+    if causality is not None:
+        if releases is not None:
+            causality.arrive(m.order, offset, late.lane_array(lanes), m.tick(), releases=releases)
+        causality.complete(np.unique(offset[(old ^ now) & _PHASE != 0]).tolist())
     return old
 
 
 def complete_bytes(m: Machine, where: Array, lanes: Lanes, amount: Array) -> None:
     """Bytes have arrived: the mbarriers at these addresses of shared memory expect fewer."""
     region = m.regions["shared"]
-    m.note_fence(lanes)
+    tell(m, places(m, where, lanes), lanes)
     change(m, region, where, lanes, _COMPLETE, np.zeros(1, np.int64), -np.asarray(amount, np.int64))
+
+
+def tell(m: Machine, place: Array, lanes: Lanes) -> None:
+    """What was done in these lanes' names is told to who waits at the mbarriers."""
+    if m.order.causality is not None:
+        m.order.causality.report(np.broadcast_to(place, (count(lanes),)), late.lane_array(lanes), m.tick())
 
 
 def places(m: Machine, where: Array, lanes: Lanes) -> Array:
@@ -135,17 +146,16 @@ def initialise(site: Site) -> Run:
 
 def _begin_or_end(m: Machine, place: Array, marked: Array, lanes: Lanes, where: Array, *, begins: bool) -> None:
     """An mbarrier begins where none is, and by one thread; it ends where one is. `marked`: it looked like one."""
-    bad = np.array([here in m.phases for here in place.tolist()], np.bool_) & marked
+    bad = np.array([here in m.mbarriers for here in place.tolist()], np.bool_) & marked
     message = "an mbarrier begins where one is that nobody invalidated"
     if begins:
         again = np.ones(place.shape, np.bool_)
         again[np.unique(place, return_index=True)[1]] = False
         bad |= again
-        m.phases.update((here, m.phases.get(here, 0)) for here in place.tolist())
+        m.mbarriers.update(place.tolist())
     else:
         bad, message = ~bad, "what is invalidated is no mbarrier"
-        for here in place.tolist():
-            m.phases.pop(here, None)
+        m.mbarriers.difference_update(place.tolist())
     if bad.any():
         m.fault_among("barrier", message, lanes, bad, address=np.broadcast_to(where, place.shape))
 
@@ -164,21 +174,19 @@ def arrive(site: Site) -> Run:
     operation = Operation("arrive", arrival(
         drop=site.has("arrive_drop"), completes=not alone or gives, may_complete=not site.has("noComplete")
     ))
-    releases = not alone and not site.has("relaxed")
-    site.fences = site.fences or releases
+    releases = None if alone else not site.has("relaxed")
+    site.fences = True
 
     def run(m: Machine, lanes: Lanes) -> None:
         given = np.broadcast_to(amount(m, lanes) if amount else np.uint32(1), (count(lanes),)).astype(np.int64)
-        if releases:
-            m.note_fence(lanes)
         arrivals = np.zeros_like(given) if alone else np.ones_like(given) if announces else given
         announced = given if announces else -given if gives else np.zeros_like(given)
         if blocks is not None:
-            _change_many(m, lanes, address(m, lanes), blocks(m, lanes), operation, arrivals, announced)
+            _change_many(m, lanes, address(m, lanes), blocks(m, lanes), operation, arrivals, announced, releases)
             return
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             mine = slice(None) if chosen is None else chosen
-            old = change(m, region, where, some, operation, arrivals[mine], announced[mine])
+            old = change(m, region, where, some, operation, arrivals[mine], announced[mine], releases=releases)
             if put is not None:
                 put(m, some, old)
 
@@ -186,7 +194,8 @@ def arrive(site: Site) -> Run:
 
 
 def _change_many(
-    m: Machine, lanes: Lanes, address: Array, masks: Array, operation: Operation, arrivals: Array, announced: Array
+    m: Machine, lanes: Lanes, address: Array, masks: Array, operation: Operation, arrivals: Array, announced: Array,
+    releases: bool | None,
 ) -> None:
     """The same mbarrier in every block of the cluster that a lane's mask names."""
     numbers = late.lane_array(lanes)
@@ -194,7 +203,7 @@ def _change_many(
     where = np.broadcast_to(address, numbers.shape)[entry] & (1 << WINDOW_SHIFT) - 1
     mine = numbers[entry]
     there = in_block(m, where, rank, mine)
-    change(m, m.regions["shared"], there, mine, operation, arrivals[entry], announced[entry])
+    change(m, m.regions["shared"], there, mine, operation, arrivals[entry], announced[entry], releases=releases)
 
 
 def wait(site: Site) -> Run:
@@ -211,7 +220,7 @@ def wait(site: Site) -> Run:
     parity = site.has("parity")
     wanted = site.bits(site.operands[place + 1], "u32" if parity else "b64")
     acquires = not site.has("relaxed")
-    site.fences = site.fences or acquires
+    site.fences = True
 
     def run(m: Machine, lanes: Lanes) -> None:
         phase = np.broadcast_to(wanted(m, lanes), (count(lanes),))
@@ -230,20 +239,11 @@ def wait(site: Site) -> Run:
                 m.fault_among("barrier", "a wait for what is no mbarrier", some, words & _MARK == 0, address=where)
             over = (words & _PHASE) != (asked if chosen is None else asked[chosen])
             put(m, some, over)
-            if acquires and over.any():
-                _acquire(m, offset, some, over)
+            causality = m.order.causality
+            if causality is not None and over.any():
+                causality.attend(m.order, offset[over], late.lane_array(some)[over], acquires=acquires)
 
     return run
-
-
-def _acquire(m: Machine, offset: Array, lanes: Lanes, over: Array) -> None:
-    """What was done before the phase ended lies behind these lanes."""
-    m.note_strong(lanes)
-    numbers = late.lane_array(lanes)
-    for place in np.unique(offset[over]):
-        mine = numbers[over & (offset == place)]
-        time = m.phases.get(int(place), 0)
-        m.order.block_sync[mine] = np.maximum(m.order.block_sync[mine], time)
 
 
 def pending_count(site: Site) -> Run:
@@ -289,8 +289,8 @@ def arrive_after_copies(site: Site) -> Run:
 
     def run(m: Machine, lanes: Lanes) -> None:
         late.finish(m, "group", lanes, leave=None)
-        m.note_fence(lanes)
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
+            tell(m, access.offsets(m, region, where, some), some)
             change(m, region, where, some, operation, amount, np.zeros(1, np.int64))
 
     return run

@@ -3,21 +3,21 @@
 Four traces a region: plain reads, plain writes, atomic (or otherwise strong) accesses, strong loads. Each keeps for
 every granule a tag (who) and the time (a count of memory instructions). Two accesses of different threads conflict
 when one is a plain write, or one is plain and the other changes something atomically, and nothing orders them: no
-barrier of their block, no warp barrier of their warp, no fence followed by an atomic access.
+barrier of their block, no warp barrier of their warp, and nothing that one was told of the other (`causality`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxgen.executing.emulator.values import Bools
+
+if TYPE_CHECKING:
+    from ptxgen.executing.emulator.causality import Causality
 
 Tags: TypeAlias = Any
 Index: TypeAlias = Any
@@ -25,8 +25,6 @@ Index: TypeAlias = Any
 #: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several threads of one block;
 #: -3 - 2*warp several of one warp.
 SEVERAL_BLOCKS = -1
-#: A time after everything.
-NEVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,47 +84,13 @@ class Trace:
 
 
 @dataclass(slots=True)
-class Fences:
-    """When each block of the grid passed a fence, or did what is one too (a release)."""
-
-    blocks: int = 0                        # of the grid; 0 where the kernel has no fences
-    times: dict[int, list[int]] = field(default_factory=dict)       # by block, rising
-    log: list[tuple[int, int]] = field(default_factory=list)        # (time, block) of all of them
-
-    def note(self, blocks: Iterable[int], time: int) -> None:
-        """These blocks pass a fence."""
-        for block in blocks:
-            self.times.setdefault(int(block), []).append(time)
-            self.log.append((time, int(block)))
-
-    def first_after(self, blocks: Tags, times: Tags, mine: Tags) -> Tags:
-        """The first fence of each block after each time, `NEVER` where there is none.
-
-        Block -1 stands for several, of which nobody knows any more which they are: the first fence of any block but
-        `mine` counts. A race may be missed then, none is made up.
-        """
-        first = np.full(times.shape, NEVER, np.int64)
-        for place, (block, time, me) in enumerate(zip(blocks.tolist(), times.tolist(), mine.tolist(), strict=True)):
-            if block >= 0:
-                known = self.times.get(block, [])
-                after = bisect_right(known, time)
-                if after < len(known):
-                    first[place] = known[after]
-            else:
-                after = bisect_right(self.log, (time, NEVER))
-                first[place] = next((t for t, other in islice(self.log, after, None) if other != me), NEVER)
-        return first
-
-
-@dataclass(slots=True)
 class Order:
-    """What orders threads: times of barriers per lane, fences and strong accesses per block of the grid."""
+    """What orders threads: times of barriers by lane, and what each was told through strong accesses."""
 
     shape: Shape
     block_sync: npt.NDArray[np.int32]      # by lane: time of the last barrier its block completed
     warp_sync: npt.NDArray[np.int32]       # by lane: time of the last warp barrier
-    fences: Fences
-    strong: npt.NDArray[np.int32]          # by block of the grid: last atomic access after somebody's fence
+    causality: Causality | None = None     # of kernels with fences, releases or acquires
     #: (lanes, warps of a block), once a barrier was for a part of its block or somebody only arrived there: what a
     #: warp did before that time is ordered before what the lane does.
     heard: npt.NDArray[np.int32] | None = None
@@ -172,10 +136,9 @@ def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: T
         ordered |= (their_block == my_block) & (times < until)
     if order.heard_in_warp is not None:
         ordered |= _ordered_in_warp(tags, times, mine, order)
-    if order.fences.times and not ordered.all():
+    if order.causality is not None and not ordered.all():
         left = np.flatnonzero(~ordered)
-        fence = order.fences.first_after(their_block[left], times[left], my_block[left])
-        ordered[left] = fence < order.strong[my_block[left]]
+        ordered[left] = order.causality.knows(mine[left] - order.first_tag, tags[left], times[left])
     return ordered
 
 
@@ -189,21 +152,10 @@ def _ordered_in_warp(tags: Tags, times: Tags, mine: Tags, order: Order) -> Bools
     return np.asarray((shape.warp(tags) == shape.warp(mine)) & (times < until))
 
 
-def record_changes(
+def remember(
     trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int, *, private: bool
 ) -> None:
-    """Note writes or atomics. Where nothing but barriers can order them, earlier ones that are unordered are kept, as
-    of reads; where a fence can, they may be ordered by what is not seen here, and the last one counts."""
-    if order.fences.blocks:
-        record(trace, where, me, time)
-    else:
-        record_reads(trace, where, me, block_sync, warp_sync, order, time, private=private)
-
-
-def record_reads(
-    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int, *, private: bool
-) -> None:
-    """Note reads, keeping earlier readers that nothing has ordered before these."""
+    """Note accesses, keeping earlier ones that nothing has ordered before these."""
     tags = trace.tag[where]
     new = me
     others = (tags != 0) & (tags != me)
@@ -224,9 +176,3 @@ def record_reads(
         merged = order.shape.merge(left[lost], new[lost])
         for kind in (merged % 2 != 0, merged % 2 == 0, merged == SEVERAL_BLOCKS):
             trace.tag[where[lost[kind]]] = merged[kind]
-
-
-def record(trace: Trace, where: Index, me: Tags, time: int) -> None:
-    """Note writes or atomics: the last one is remembered."""
-    trace.tag[where] = me
-    trace.time[where] = time

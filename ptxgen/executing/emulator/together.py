@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ptxgen.executing.emulator import barriers, clusters, floats, rounding, warps
+from ptxgen.executing.emulator.causality import Role
+from ptxgen.executing.emulator.data import nothing
 from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import BarrierStep, Run, Step
@@ -159,11 +159,15 @@ def barrier(site: Site) -> Run | Step:
 
 
 def fence(site: Site) -> Run:
-    # Proxies are not told apart, so a proxy fence orders as much as any other.
+    """membar and fence. What orders proxies, or what an mbarrier's beginning, orders nothing else."""
+    if site.has("proxy", "mbarrier_init"):
+        return nothing(site)
     site.fences = True
+    both = not site.has("acquire", "release")
+    role = Role(Role.of(site.words).level, both or site.has("acquire"), both or site.has("release"))
 
-    def run(m: Any, lanes: Any) -> None:
-        m.note_fence(lanes)
+    def run(m: Machine, lanes: Lanes) -> None:
+        m.note_fence(lanes, role)
 
     return run
 

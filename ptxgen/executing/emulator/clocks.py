@@ -1,0 +1,124 @@
+"""Clocks: what somebody knows of others, as times by unit, made once and shared by number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ptxgen.executing.emulator.races import SEVERAL_BLOCKS, Shape
+from ptxgen.executing.emulator.values import Array
+
+#: By unit, which is a tag as in `races` (a thread, a warp, a block) or a place: all it did before that time is known.
+Clock: TypeAlias = dict[int, int]
+
+#: The unit of a place of memory is this number less the place.
+PLACES = -(1 << 40)
+#: Clocks with more entries than this speak of whole blocks, so that they stay cheap.
+_MOST_ENTRIES = 1024
+_MOST_CLOCKS = 200_000
+
+
+@dataclass(slots=True)
+class Clocks:
+    """All clocks, by number; number 0 knows nothing. None is ever changed."""
+
+    shape: Shape
+    made: list[Clock] = field(default_factory=lambda: [{}])
+    joins: dict[tuple[int, int], int] = field(default_factory=dict)
+    answers: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def new(self, clock: Clock) -> int:
+        if not clock:
+            return 0
+        if len(clock) > _MOST_ENTRIES:
+            clock = self._coarser(clock)
+        self.made.append(clock)
+        return len(self.made) - 1
+
+    def _coarser(self, clock: Clock) -> Clock:
+        result: Clock = {}
+        for unit, time in clock.items():
+            block = self._block(unit)
+            key = unit if block < 0 else -2 - 2 * block
+            result[key] = max(time, result.get(key, 0))
+        return result
+
+    def join(self, first: int, second: int) -> int:
+        if first == second or not second:
+            return first
+        if not first:
+            return second
+        key = (first, second) if first < second else (second, first)
+        found = self.joins.get(key)
+        if found is None:
+            one, other = self.made[first], self.made[second]
+            if len(one) < len(other):
+                first, one, other = second, other, one
+            news = {unit: time for unit, time in other.items() if time > one.get(unit, 0)}
+            found = self.joins[key] = self.new({**one, **news}) if news else first
+        return found
+
+    def join_all(self, numbers: Iterable[int]) -> int:
+        result = 0
+        for number in numbers:
+            result = self.join(result, int(number))
+        return result
+
+    def until(self, ids: Array, units: Array) -> Array:
+        pairs, back = np.unique(np.stack([ids, units]), axis=1, return_inverse=True)
+        until = [self._known_until(number, unit) for number, unit in pairs.T.tolist()]
+        return np.asarray(until, np.int64)[back.reshape(-1)]
+
+    def _known_until(self, number: int, unit: int) -> int:
+        if (number, unit) not in self.answers:
+            self.answers[number, unit] = self._search(self.made[number], unit)
+        return self.answers[number, unit]
+
+    def _search(self, clock: Clock, unit: int) -> int:
+        """The time up to which a unit is known. Of accesses by several threads only the last one's time is kept, so
+        that where several of them are known it is taken that all are."""
+        if unit == SEVERAL_BLOCKS:
+            return max((time for known, time in clock.items() if known > PLACES), default=0)
+        found = clock.get(unit, 0)
+        if unit > 0:
+            warp = self.warp(unit)
+            return max(found, clock.get(-3 - 2 * warp, 0), clock.get(-2 - 2 * (warp // self.shape.warps), 0))
+        if unit <= PLACES:
+            return found
+        if unit % 2:
+            warp = (-unit - 3) // 2
+            inside = [time for known, time in clock.items() if known > 0 and self.warp(known) == warp]
+        else:
+            block = (-unit - 2) // 2
+            inside = [time for known, time in clock.items() if self._block(known) == block and known != unit]
+        return max(found, *inside) if len(inside) > 1 else found
+
+    def warp(self, tag: int) -> int:
+        thread = tag - 1
+        return thread // self.shape.threads * self.shape.warps + thread % self.shape.threads // 32
+
+    def _block(self, unit: int) -> int:
+        """The block of a thread, warp or block; -1 for a place."""
+        if unit > 0:
+            return (unit - 1) // self.shape.threads
+        if unit <= PLACES:
+            return -1
+        return (-unit - 3) // 2 // self.shape.warps if unit % 2 else (-unit - 2) // 2
+
+    @property
+    def many(self) -> bool:
+        """Whether it is time to forget some."""
+        return len(self.made) >= _MOST_CLOCKS
+
+    def keep(self, held: Collection[int]) -> Array:
+        """Forget all but these; gives the new number of each old one."""
+        kept = sorted({0, *held})
+        numbers = np.zeros(len(self.made), np.int32)
+        numbers[kept] = np.arange(len(kept))
+        self.made = [self.made[number] for number in kept]
+        self.joins.clear()
+        self.answers.clear()
+        return numbers
