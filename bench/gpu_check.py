@@ -2,7 +2,7 @@
 
     python -m bench.gpu_check --kernels bench/out/kernels/verified --json gpu.json
 
-Needs numpy, hypothesis, pydantic, lark, pytest and cuda-core; no model, no llama.cpp, no llguidance. Kernels come
+Needs numpy, hypothesis, pydantic, lark, pytest and cuda-bindings; no model, no llama.cpp, no llguidance. Kernels come
 from `tests/kernels`, from the reference kernels of the prompts, and from the folders given with --kernels.
 The spec of `NAME.ptx` (or `NAME.anything.ptx`, `NAME__variant.ptx`) is NAME.toml beside it or in `examples/`.
 Exit status 0 when every kernel is right on the GPU and the tests pass.

@@ -151,8 +151,8 @@ def _gpu() -> str:
 
     name = gpu_available()
     if name is None:
-        raise PtxgenError("no NVIDIA driver and GPU, or no cuda-core; kernels are tested by the emulator")
-    return f"{name}, cuda-core {version('cuda-core')}"
+        raise PtxgenError("no NVIDIA driver and GPU, or no cuda-bindings; kernels are tested by the emulator")
+    return f"{name}, cuda-bindings {version('cuda-bindings')}"
 
 
 def _print(checks: list[Check]) -> None:

@@ -8,15 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxgen.errors import UsageError
-from ptxgen.executing import Alias, Argument, Buffer, Dim3, Launch, Scalar
+from ptxgen.executing import Alias, Argument, Buffer, Dim3, Launch, Scalar, Value, unwritten
 
 #: The dtype of an array of each element type; NumPy has no bfloat16, so its words stand for it.
 DTYPES: dict[str, str] = {
     "u8": "u1", "s8": "i1", "u16": "u2", "s16": "i2", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8",
     "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8",
 }
-FORMS = "npy:FILE, zeros:DTYPE:COUNT, arange:DTYPE:COUNT, random:DTYPE:COUNT[:SEED], same:K or DTYPE:VALUE"
-_MADE = ("zeros", "arange", "random")
+FORMS = (
+    "npy:FILE, zeros:DTYPE:COUNT, empty:DTYPE:COUNT, arange:DTYPE:COUNT, random:DTYPE:COUNT[:SEED], same:K, "
+    "DTYPE:VALUE or bytes:HEX"
+)
+_MADE = ("zeros", "empty", "arange", "random")
 _MOST_BYTES = 1 << 32
 _SIZE = re.compile(r"\s*\d{1,10}\s*", re.ASCII)
 
@@ -56,7 +59,8 @@ def parse_thread(text: str, launch: Launch) -> tuple[Dim3, Dim3]:
 
 
 def parse_argument(text: str, number: int) -> Argument:
-    """One ARG of the command line, argument `number`. Raises UsageError."""
+    """One ARG of the command line, argument `number`. `empty` is a buffer that counts as unwritten, `bytes` a
+    structure by value. Raises UsageError."""
     form, colon, rest = text.partition(":")
     where = f"--arg {text!r} (argument {number})"
     if not colon:
@@ -64,7 +68,13 @@ def parse_argument(text: str, number: int) -> Argument:
     if form == "npy":
         return Buffer(read_array(rest, where))
     if form in _MADE:
-        return Buffer(_made(form, rest, where, number))
+        array = _made(form, rest, where, number)
+        return unwritten(array.shape, array.dtype) if form == "empty" else Buffer(array)
+    if form == "bytes":
+        try:
+            return Value(np.frombuffer(bytes.fromhex(rest), np.uint8))
+        except ValueError:
+            raise UsageError(f"{where}: {rest!r} is no row of bytes", fix="write bytes:0a000000ff") from None
     if form == "same":
         if not _SIZE.fullmatch(rest):
             raise UsageError(f"{where}: {rest!r} is no argument's number", fix="write same:0 for the first argument")
@@ -94,7 +104,7 @@ def _made(form: str, rest: str, where: str, number: int) -> npt.NDArray[np.gener
     size = int(count)
     if size * dtype.itemsize > _MOST_BYTES:
         raise UsageError(f"{where} is too large", why=f"a buffer holds at most {_MOST_BYTES >> 30} GiB")
-    if form == "zeros":
+    if form in ("zeros", "empty"):
         return np.zeros(size, dtype)
     with np.errstate(over="ignore"):
         if form == "arange":

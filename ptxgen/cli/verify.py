@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ptxgen.assembling import ToolMissing, annotate, find_ptxas
+from ptxgen.assembling import Ptxas, ToolMissing, annotate, find_ptxas
 from ptxgen.cli.check import read_ptx
 from ptxgen.cli.output import data, print_json, talk
 from ptxgen.executing import make_executor
@@ -31,7 +31,8 @@ def register(app: typer.Typer) -> None:
         """Test a kernel against its spec."""
         wanted = load_spec(spec)
         _, ptx = read_ptx(kernel)
-        verdict = _rejected(wanted, ptx) or _tested(wanted, ptx, executor, examples, seed)
+        ptxas = _find_ptxas()
+        verdict = _rejected(wanted, ptx, ptxas) or _tested(wanted, ptx, ptxas, executor, examples, seed)
         if json_:
             print_json(verdict_document(verdict))
         else:
@@ -40,25 +41,34 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(1)
 
 
-def _rejected(spec: Spec, ptx: str) -> Verdict | None:
-    """What ptxas says for the first target, when it says no; None where it accepts or is not there."""
+def _find_ptxas() -> Ptxas | None:
     try:
-        ptxas = find_ptxas()[0]
+        return find_ptxas()[0]
     except ToolMissing:
         talk.print("ptxas is not here, so the kernel is only run: ptxgen-local doctor says how to get it")
         return None
-    assembly = ptxas.assemble(ptx, spec.target.arch[0])
-    if assembly.ok:
+
+
+def _rejected(spec: Spec, ptx: str, ptxas: Ptxas | None) -> Verdict | None:
+    """What ptxas says for the first target that it refuses; None where it accepts all or is not there."""
+    if ptxas is None:
         return None
-    errors = [message for message in assembly.messages if message.severity != "warning"]
-    message = f"ptxas rejects it for {assembly.arch}:\n{annotate(ptx, errors or list(assembly.messages))}"
-    return Verdict(False, "none", 0, (), (Failure("ptxas", {}, None, None, None, None, message),))
+    for arch in spec.target.arch:
+        assembly = ptxas.assemble(ptx, arch)
+        if not assembly.ok:
+            errors = [message for message in assembly.messages if message.severity != "warning"]
+            message = f"ptxas rejects it for {arch}:\n{annotate(ptx, errors or list(assembly.messages))}"
+            return Verdict(False, "none", 0, (), (Failure("ptxas", {}, None, None, None, None, message),))
+    return None
 
 
-def _tested(spec: Spec, ptx: str, executor: str, examples: int | None, seed: int) -> Verdict:
-    arch = spec.target.arch[0]
-    with closing(make_executor(executor, arch)) as machine:
-        return verify(spec, ptx, machine, examples=examples, seed=seed, arch=arch)
+def _tested(
+    spec: Spec, ptx: str, ptxas: Ptxas | None, executor: str, examples: int | None, seed: int
+) -> Verdict:
+    targets = spec.target.arch
+    assemble = (lambda text, arch: ptxas.assemble(text, arch).cubin) if ptxas is not None else None
+    with closing(make_executor(executor, targets, assemble=assemble)) as machine:
+        return verify(spec, ptx, machine, examples=examples, seed=seed, arch=targets[0])
 
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:

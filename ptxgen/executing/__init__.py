@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ptxgen.errors import UsageError
 from ptxgen.executing.protocol import (
     Alias,
@@ -15,6 +17,7 @@ from ptxgen.executing.protocol import (
     Outcome,
     Scalar,
     Value,
+    unwritten,
 )
 
 EXECUTORS = ("auto", "emulator", "gpu")
@@ -33,16 +36,20 @@ __all__ = [
     "Scalar",
     "Value",
     "make_executor",
+    "unwritten",
 ]
 
 
-def make_executor(name: str = "auto", arch: str | None = None) -> Executor:
+def make_executor(
+    name: str = "auto", arch: str | Sequence[str] | None = None, *,
+    assemble: Callable[[str, str], bytes | None] | None = None,
+) -> Executor:
     """The executor of that name; "auto" takes the GPU where there is one and the emulator elsewhere.
 
-    `arch` is accepted for every executor: the emulator's semantics do not depend on the target, and the GPU runs
-    what its driver can load. Raises UsageError for another name, PtxgenError when no GPU can be used.
+    `arch`: the target or targets of the kernels. Of several, a GPU runs the cubin for the one that suits it best,
+    made by `assemble` (text and target in, cubin or None out); otherwise what its driver makes of the PTX. The
+    emulator's semantics depend on no target. Raises UsageError for another name, PtxgenError when no GPU can be used.
     """
-    del arch
     if name == "emulator":
         from ptxgen.executing.emulator import Emulator
 
@@ -53,4 +60,6 @@ def make_executor(name: str = "auto", arch: str | None = None) -> Executor:
 
     if name == "auto" and gpu_available() is None:
         return make_executor("emulator")
+    if assemble is not None and arch is not None and not isinstance(arch, str) and len(arch) > 1:
+        return GpuExecutor(assemble=assemble, targets=arch)
     return GpuExecutor()

@@ -44,7 +44,8 @@ def runs_on(code: Code, capability: Capability) -> bool:
     if variant == "a":
         return number == here
     if variant == "f":
-        return _family(number) == _family(here) and number <= here
+        same = number // 10 == capability[0] or code.form == "ptx"
+        return same and number <= here and _family(number) == _family(here)
     if code.form == "ptx":
         return number <= here
     if number in _ALONE or here in _ALONE:

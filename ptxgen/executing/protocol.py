@@ -43,6 +43,15 @@ class Buffer:
     offset: int = 0
 
 
+def unwritten(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Buffer:
+    """A buffer that is not initialised. Its words are NaN in every float type of registers and odd as integers of any
+    width, so a kernel that reads them where nobody sees it does not come by right results."""
+    kind = np.dtype(dtype)
+    count = int(np.prod(shape)) * kind.itemsize
+    words = np.resize(np.frombuffer(b"\xf5\xff", np.uint8), count)
+    return Buffer(words.view(kind).reshape(shape), initialised=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A by-value argument of PTX type `type` ("u32", "f32", "f16", ...)."""

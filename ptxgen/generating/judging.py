@@ -30,9 +30,14 @@ class Judgement:
     report: str = ""
 
 
+def cubin_by(ptxas: Ptxas, level: int = 3) -> Callable[[str, str], bytes | None]:
+    """What makes cubins of PTX for a target, None where `ptxas` refuses it."""
+    return lambda ptx, arch: ptxas.assemble(ptx, arch, optimise=level).cubin
+
+
 def recompiled(ptxas: Ptxas, level: int) -> Executor:
     """An executor that runs what `ptxas` makes at that optimisation level."""
-    return GpuExecutor(assemble=lambda ptx, arch: ptxas.assemble(ptx, arch, optimise=level).cubin)
+    return GpuExecutor(assemble=cubin_by(ptxas, level))
 
 
 @dataclass(frozen=True)

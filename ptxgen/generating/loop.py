@@ -18,7 +18,7 @@ from ptxgen.generating.candidates import (
     next_recipe,
 )
 from ptxgen.generating.events import Events
-from ptxgen.generating.judging import Judge
+from ptxgen.generating.judging import Judge, cubin_by
 from ptxgen.generating.options import Options
 from ptxgen.generating.prompt_sharing import SharedPrompt
 from ptxgen.generating.writing_candidates import Writer, main_arch, prompt_hash, read_prompt
@@ -86,8 +86,9 @@ class _Run:
         prompt = build_prompt(self._spec, self._table, self._arch)
         ptxas = find_ptxas(self._options.ptxas)
         self._ptxas = tuple(tool.version for tool in ptxas)
+        wanted, targets = self._options.executor, self._options.arch
         with (
-            closing(make_executor(self._options.executor, self._arch)) as executor,
+            closing(make_executor(wanted, targets, assemble=cubin_by(ptxas[0]))) as executor,
             opened(self._options, session) as model,
         ):
             self._executor, self._model = executor.name, model.identity

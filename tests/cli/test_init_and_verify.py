@@ -104,6 +104,18 @@ def test_verify_asks_ptxas_first(tmp_path):
     assert "retour" in failure["message"]
 
 
+def test_verify_asks_ptxas_for_every_target(tmp_path):
+    spec, kernel = tmp_path / "saxpy.toml", tmp_path / "k.ptx"
+    text = Path(SAXPY).read_text()
+    assert 'arch = "sm_80"' in text
+    spec.write_text(text.replace('arch = "sm_80"', 'arch = ["sm_90", "sm_80"]'))
+    kernel.write_text(KERNEL.read_text().replace("sm_80", "sm_90").replace(".version 7.0", ".version 7.8"))
+    result = run(verify, "verify", spec, kernel, "--json")
+    (failure,) = document(result)["failures"]
+    assert failure["check"] == "ptxas"
+    assert "rejects it for sm_80" in failure["message"]
+
+
 def test_verify_refuses_what_it_cannot_read(tmp_path):
     result = run(verify, "verify", SAXPY, tmp_path / "absent.ptx")
     assert isinstance(result.exception, PtxgenError)

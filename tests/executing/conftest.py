@@ -15,7 +15,7 @@ from ptxgen.executing.gpu import GpuExecutor, gpu_available
 def gpu() -> Iterator[Executor]:
     """PTXGEN_REQUIRE_GPU=1 turns the skip of a machine without a GPU into a failure."""
     if gpu_available() is None and not os.environ.get("PTXGEN_REQUIRE_GPU"):
-        pytest.skip("needs an NVIDIA GPU and cuda-core (pip install 'ptxgen-local[gpu]')")
+        pytest.skip("needs an NVIDIA GPU and cuda-bindings (pip install 'ptxgen-local[gpu]')")
     executor = GpuExecutor()
     yield executor
     executor.close()

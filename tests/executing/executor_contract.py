@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxgen.executing import Alias, Argument, Buffer, Executor, Launch, Scalar, Value
+from ptxgen.executing import Alias, Argument, Buffer, Executor, Launch, Scalar, Value, unwritten
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 REGISTERS = """.reg .pred %p<16>; .reg .b16 %rs<32>; .reg .b32 %r<64>; .reg .b64 %rd<64>; .reg .f32 %f<32>;
@@ -50,7 +50,7 @@ def line(threads: int, blocks: int = 1, shared: int = 0) -> Launch:
 
 
 def empty(count: int, dtype: str = "u4") -> Buffer:
-    return Buffer(np.zeros(count, dtype), initialised=False)
+    return unwritten(count, dtype)
 
 
 def per_thread(name: str, body: str, values: Callable[[int], int], threads: int = 64, blocks: int = 2,

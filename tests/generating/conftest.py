@@ -41,7 +41,7 @@ def workshop(monkeypatch: pytest.MonkeyPatch) -> Workshop:
 
     monkeypatch.setattr(loop, "check_oracle", oracle)
     monkeypatch.setattr(loop, "find_ptxas", lambda path: made.ptxas)
-    monkeypatch.setattr(loop, "make_executor", lambda name, arch: executor)
+    monkeypatch.setattr(loop, "make_executor", lambda name, arch, assemble: executor)
     monkeypatch.setattr(loop, "open_session", lambda *a, **k: RandomSession(seed=k["seed"]))
     monkeypatch.setattr(judging, "verify", made.verify)
     monkeypatch.setattr(writing_candidates, "decode", made.decode)

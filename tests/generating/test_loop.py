@@ -151,7 +151,7 @@ def test_a_miscompiled_kernel_is_not_blamed(
         return SimpleNamespace(name="gpu", forgiving=True, close=lambda: None)
 
     gpu = SimpleNamespace(name="gpu", close=lambda: None)
-    monkeypatch.setattr(loop, "make_executor", lambda name, arch: gpu)
+    monkeypatch.setattr(loop, "make_executor", lambda name, arch, assemble: gpu)
     monkeypatch.setattr(judging.Judge.__init__, "__defaults__", (0, recompiled))
     made = generate(spec, replace(options, candidates=1), Silence())
     assert statuses(made) == ["miscompiled"]
