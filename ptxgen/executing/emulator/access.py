@@ -142,13 +142,24 @@ def _spread(values: Array, region: Region, width: int) -> Array:
     return values if parts <= 1 else np.repeat(values, parts)
 
 
+def _touch(m: Machine, region: Region, offset: Offsets, lanes: Lanes, width: int, time: int) -> races.Touch:
+    where = _granules(region, offset, width)
+    low, high = (0, region.flags.size) if _private(m, region) else (int(where.min()), int(where.max()))
+    order = m.order
+    return races.Touch(
+        where, width >> region.shift, low, high, lanes, time, m.tags, order.block_sync, order.warp_sync
+    )
+
+
 def _race(
-    m: Machine, region: Region, trace: races.Trace, where: npt.NDArray[np.intp], address: Addresses, lanes: Lanes,
-    bad: Bools, now: str, before: str,
+    m: Machine, region: Region, trace: races.Trace, touch: races.Touch, address: Addresses, bad: Bools, now: str,
+    before: str,
 ) -> None:
     parts = bad.size // address.size
     place = int(np.argmax(bad)) // parts
-    granule = int(where[int(np.argmax(bad))])
+    granule = int(touch.where[int(np.argmax(bad))])
+    lanes = touch.lanes
+    races.settle(trace, m.order, private=_private(m, region), low=granule, high=granule)
     tag = int(trace.tag[granule])
     lane = lane_at(lanes, place)
     who = "several threads"
@@ -162,33 +173,26 @@ def _race(
 
 
 def _trace_check(
-    m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int,
+    m: Machine, region: Region, touch: races.Touch, address: Addresses,
     against: tuple[tuple[races.Trace | None, str], ...], now: str, harmless: Bools | None = None,
-) -> tuple[npt.NDArray[np.int64], races.Tags, races.Tags, races.Tags]:
-    where = _granules(region, offset, width)
-    me = _spread(m.tags[lanes], region, width)
-    block_sync = _spread(m.order.block_sync[lanes], region, width)
-    warp_sync = _spread(m.order.warp_sync[lanes], region, width)
+) -> None:
     for trace, before in against:
         if trace is None:
             continue
-        bad = races.conflicts(
-            trace, where, me, block_sync, warp_sync, m.order, private=_private(m, region)
-        )
+        bad = races.conflicts(trace, touch, m.order, private=_private(m, region))
         if bad is None:
             continue
         if m.order.causality is not None and trace is region.atomics:
             places = np.flatnonzero(bad)
-            numbers = _spread(m.tags[lanes], region, width)[places] - m.order.first_tag
-            bad[places] = ~m.order.causality.saw(numbers, region.space, where[places], trace.time[where[places]])
+            numbers, there = touch.by_granule(m.tags)[places] - m.order.first_tag, touch.where[places]
+            bad[places] = ~m.order.causality.saw(numbers, region.space, there, trace.time[there])
             if not bad.any():
                 continue
         if harmless is not None and before == "wrote":
-            bad &= ~_spread(harmless, region, width)
+            bad &= ~_spread(harmless, region, touch.parts << region.shift)
             if not bad.any():
                 continue
-        _race(m, region, trace, where, address, lanes, bad, now, before)
-    return where, me, block_sync, warp_sync
+        _race(m, region, trace, touch, address, bad, now, before)
 
 
 def load(
@@ -208,14 +212,15 @@ def load(
         result.append(words.take(here >> bits, mode="clip"))
         if not traced or region.reads is None:
             continue
+        touch = _touch(m, region, here, lanes, width, time)
         if strong:
-            found = _trace_check(m, region, here, address, lanes, width, ((region.writes, "wrote"),), "reads")
+            _trace_check(m, region, touch, address, ((region.writes, "wrote"),), "reads")
             if region.strong_reads is not None:
-                races.remember(region.strong_reads, *found, m.order, time, private=_private(m, region))
+                races.remember(region.strong_reads, touch, m.order, private=_private(m, region))
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
-            found = _trace_check(m, region, here, address, lanes, width, against, "reads")
-            races.remember(region.reads, *found, m.order, time, private=_private(m, region))
+            _trace_check(m, region, touch, address, against, "reads")
+            races.remember(region.reads, touch, m.order, private=_private(m, region))
     return result
 
 
@@ -237,10 +242,11 @@ def store(
             words[place] = value
         elif strong:
             against = ((region.writes, "wrote"), (region.reads, "read"))
-            found = _trace_check(m, region, here, address, lanes, width, against, "changes")
+            touch = _touch(m, region, here, lanes, width, time)
+            _trace_check(m, region, touch, address, against, "changes")
             words[place] = value
             if region.atomics is not None:
-                races.remember(region.atomics, *found, m.order, time, private=_private(m, region))
+                races.remember(region.atomics, touch, m.order, private=_private(m, region))
         else:
             _plain_store(m, region, here, address, lanes, width, value, time)
         note_written(region, here, width)
@@ -264,13 +270,13 @@ def _plain_store(
         (region.writes, "wrote"), (region.reads, "read"), (region.strong_reads, "read"),
         (region.atomics, "changed atomically"),
     )
-    found = _trace_check(m, region, offset, address, lanes, width, against, "writes", same)
-    where = found[0]
+    touch = _touch(m, region, offset, lanes, width, time)
+    _trace_check(m, region, touch, address, against, "writes", same)
     words[place] = value
-    races.remember(region.writes, *found, m.order, time, private=_private(m, region))
+    races.remember(region.writes, touch, m.order, private=_private(m, region))
     lost = words[place] != value
     if lost.any():
-        _race(m, region, region.writes, where, address, lanes, _spread(lost, region, width), "writes", "wrote")
+        _race(m, region, region.writes, touch, address, _spread(lost, region, width), "writes", "wrote")
 
 
 def note_atomic(
@@ -280,14 +286,14 @@ def note_atomic(
     if region.writes is None:
         return
     against = ((region.writes, "wrote"), (region.reads, "read"))
-    time = m.tick()
-    found = _trace_check(m, region, offset, address, lanes, width, against, "changes")
+    touch = _touch(m, region, offset, lanes, width, m.tick())
+    _trace_check(m, region, touch, address, against, "changes")
     if region.atomics is None:
         return
-    races.remember(region.atomics, *found, m.order, time, private=_private(m, region))
+    races.remember(region.atomics, touch, m.order, private=_private(m, region))
     if narrow and region.space == "global":
-        where, me = found[:2]
-        bad = m.order.shape.block(region.atomics.tag[where]) != m.order.shape.block(me)
+        races.settle(region.atomics, m.order, private=False)
+        bad = m.order.shape.block(region.atomics.tag[touch.where]) != m.order.shape.block(touch.by_granule(m.tags))
         if bad.any():
             now = "changes, atomically within its block alone,"
-            _race(m, region, region.atomics, where, address, lanes, bad, now, "changed")
+            _race(m, region, region.atomics, touch, address, bad, now, "changed")

@@ -34,7 +34,7 @@ def arrive(m: Machine, step: BarrierStep, lanes: Lanes, resume: int) -> bool:
         if m.order.causality is not None:
             everyone = as_array(lanes)
             m.order.causality.meet(m.order, everyone, everyone, m.block_of)
-        m.order.block_sync[:] = len(m.lines)
+        m.order.pass_barrier(slice(None), len(m.lines))
         return True
     places = as_array(lanes)
     values = None
@@ -146,9 +146,10 @@ def _note_order(m: Machine, arrivals: list[Arrival], done: Array) -> None:
         for waits in (False, True)
     )
     whole = done & (came == m.alive_in_block) & (waited == came)
-    m.order.block_sync[whole[m.block_of]] = now
+    m.order.pass_barrier(whole[m.block_of], now)
     for block in np.flatnonzero(done & ~whole):
         if m.order.heard is None:
+            m.settle_traces()
             m.order.heard = np.zeros((m.lanes, m.order.shape.warps), np.int32)
         heard = m.order.heard
         there = np.concatenate([a.lanes[m.block_of[a.lanes] == block] for a in arrivals])
@@ -204,10 +205,11 @@ def synchronise_warps(m: Machine, lanes: Lanes, masks: Array) -> None:
         for mask in np.unique(masks):
             mine = numbers[masks == mask]
             m.order.causality.meet(m.order, mine, mine, m.slots // 32)
-    m.order.warp_sync[numbers[whole]] = now
+    m.order.pass_warp_barrier(numbers[whole], now)
     if whole.all():
         return
     if m.order.heard_in_warp is None:
+        m.settle_traces()
         m.order.heard_in_warp = np.zeros((m.warps, 32, 32), np.int32)
     heard = m.order.heard_in_warp
     for mask in np.unique(masks[~whole]):

@@ -18,7 +18,7 @@ from ptxgen.executing.emulator.clocks import Clocks
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array, lane_at
 from ptxgen.executing.emulator.late import Late
 from ptxgen.executing.emulator.memory import Region
-from ptxgen.executing.emulator.races import Order, Shape, Tags
+from ptxgen.executing.emulator.races import Order, Shape, Tags, settle
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
 
@@ -236,6 +236,13 @@ class Machine:
         if self.order.causality is not None:
             self.order.causality.fence(self.order, as_array(lanes), role, self.tick())
 
+    def settle_traces(self) -> None:
+        """Before what orders accesses changes in ways that a logged one does not keep."""
+        for space, region in self.regions.items():
+            for trace in (region.reads, region.writes, region.atomics, region.strong_reads):
+                if trace is not None:
+                    settle(trace, self.order, private=space == "shared" and self.cluster_size == 1)
+
     def goes_round(self, target: int) -> bool:
         """Called at a backward jump while nobody else can run: is the machine where it was some jumps ago?
 
@@ -277,6 +284,7 @@ def start_batch(
     threads = x * y * z
     lanes = blocks * threads
     order.block_sync = np.full(lanes, len(lines), np.int32)
+    order.oldest = len(lines)
     order.heard, order.heard_in_warp, order.first_tag = None, None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
     if order.causality is not None:

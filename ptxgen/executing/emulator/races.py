@@ -4,16 +4,21 @@ Four traces a region: plain reads, plain writes, atomic (or otherwise strong) ac
 every granule a tag (who) and the time (a count of memory instructions). Two accesses of different threads conflict
 when one is a plain write, or one is plain and the other changes something atomically, and nothing orders them: no
 barrier of their block, no warp barrier of their warp, and nothing that one was told of the other (`causality`).
+
+Most accesses meet nobody. So a trace takes an access as it is, a `Touch` in its log, and sets it down granule by
+granule only when a later one may conflict with it; what a barrier has put behind every thread that could is forgotten
+unread. What is reported is the same as if each had been set down at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxgen.executing.emulator.lanes import Lanes, select
 from ptxgen.executing.emulator.values import Bools
 
 if TYPE_CHECKING:
@@ -25,6 +30,8 @@ Index: TypeAlias = Any
 #: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several threads of one block;
 #: -3 - 2*warp several of one warp.
 SEVERAL_BLOCKS = -1
+#: What a log may hold: accesses, and granules of all of them (8 bytes each).
+_MOST_TOUCHES, _MOST_GRANULES = 128, 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +75,50 @@ class Shape:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One access by a set of lanes, and what lay behind them then.
+
+    `where` are its granules, `parts` a lane, one lane after another; all lie from `low` to `high`. `tags`,
+    `block_sync` and `warp_sync` are by lane of the batch and are never changed.
+    """
+
+    where: Index
+    parts: int
+    low: int
+    high: int
+    lanes: Lanes
+    time: int
+    tags: Tags
+    block_sync: Tags
+    warp_sync: Tags
+
+    def by_granule(self, values: Tags) -> Tags:
+        """Of an array by lane of the batch, the element for each granule."""
+        mine = values[self.lanes]
+        return mine if self.parts <= 1 else np.repeat(mine, self.parts)
+
+
 @dataclass(slots=True)
 class Trace:
-    """The last accesses of one kind."""
+    """The last accesses of one kind: those set down by granule, and a log of later ones."""
 
     tag: npt.NDArray[np.int32]
     time: npt.NDArray[np.int32]
+    low: int = 1 << 62                     # granules set down
+    high: int = -1
+    newest: int = -1                       # time of the last access
+    log: list[Touch] = field(default_factory=list)
+    logged: int = 0                        # granules in the log
 
     @classmethod
     def over(cls, granules: int) -> Trace:
         return cls(np.zeros(granules, np.int32), np.zeros(granules, np.int32))
 
     def copy(self) -> Trace:
-        return Trace(self.tag.copy(), self.time.copy())
+        return Trace(
+            self.tag.copy(), self.time.copy(), self.low, self.high, self.newest, list(self.log), self.logged
+        )
 
 
 @dataclass(slots=True)
@@ -97,29 +135,55 @@ class Order:
     #: (warps, 32, 32), once a warp's barrier was for a part of it: the same for each lane and lane of its warp.
     heard_in_warp: npt.NDArray[np.int32] | None = None
     first_tag: int = 1                     # tag of lane 0
+    oldest: int = 0                        # no lane's `block_sync` is less
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but `block_sync` and `warp_sync` orders accesses."""
+        return self.causality is None and self.heard is None and self.heard_in_warp is None
+
+    def pass_barrier(self, lanes: Lanes | Bools, time: int) -> None:
+        """All threads of these lanes' blocks have met. The old array stays as it is, for who refers to it."""
+        self.block_sync = self.block_sync.copy()
+        self.block_sync[lanes] = time
+        self.oldest = int(self.block_sync.min())
+
+    def pass_warp_barrier(self, lanes: Lanes, time: int) -> None:
+        """All threads of these lanes' warps have met."""
+        self.warp_sync = self.warp_sync.copy()
+        self.warp_sync[lanes] = time
 
 
-def conflicts(
-    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, *, private: bool
-) -> Bools | None:
-    """Which of the accesses at granules `where` by threads `me` are unordered against the trace; None if none is.
+def conflicts(trace: Trace, touch: Touch, order: Order, *, private: bool) -> Bools | None:
+    """Which of the granules of an access are unordered against the trace; None if none is.
 
     `private`: only threads of one block come to these granules, as in shared memory.
     """
-    tags = trace.tag[where]
+    if private and trace.newest < order.oldest:
+        return None
+    settle(trace, order, private=private, low=touch.low, high=touch.high)
+    if touch.low > trace.high or touch.high < trace.low:
+        return None
+    tags, me = trace.tag[touch.where], touch.by_granule(touch.tags)
     suspects = (tags != 0) & (tags != me)
     if private:
-        suspects &= trace.time[where] >= block_sync
+        suspects &= trace.time[touch.where] >= touch.by_granule(touch.block_sync)
     if not suspects.any():
         return None
     places = np.flatnonzero(suspects)
-    tags, mine, times = tags[places], me[places], trace.time[where[places]]
-    ordered = _ordered(tags, times, mine, block_sync[places], warp_sync[places], order)
+    ordered = _behind(trace, touch, places, me[places], order)
     if ordered.all():
         return None
     result = np.zeros(me.shape, np.bool_)
     result[places[~ordered]] = True
     return result
+
+
+def _behind(trace: Trace, touch: Touch, places: Index, mine: Tags, order: Order) -> Bools:
+    """Which of the accesses set down lie behind those at the same granules, of which `places` are looked at."""
+    tags, times = trace.tag[touch.where][places], trace.time[touch.where][places]
+    block_sync, warp_sync = (touch.by_granule(sync)[places] for sync in (touch.block_sync, touch.warp_sync))
+    return _ordered(tags, times, mine, block_sync, warp_sync, order)
 
 
 def _ordered(tags: Tags, times: Tags, mine: Tags, block_sync: Tags, warp_sync: Tags, order: Order) -> Bools:
@@ -152,27 +216,68 @@ def _ordered_in_warp(tags: Tags, times: Tags, mine: Tags, order: Order) -> Bools
     return np.asarray((shape.warp(tags) == shape.warp(mine)) & (times < until))
 
 
-def remember(
-    trace: Trace, where: Index, me: Tags, block_sync: Tags, warp_sync: Tags, order: Order, time: int, *, private: bool
-) -> None:
-    """Note accesses, keeping earlier ones that nothing has ordered before these."""
+def remember(trace: Trace, touch: Touch, order: Order, *, private: bool) -> None:
+    """Note an access, keeping earlier ones that nothing has ordered before it."""
+    trace.newest = touch.time
+    if not order.plain:
+        # What orders it may change before it would be set down.
+        settle(trace, order, private=private)
+        _set_down(trace, touch, order, private=private)
+        return
+    size = 1 if isinstance(touch.where, slice) else touch.where.size
+    if len(trace.log) >= _MOST_TOUCHES or trace.logged + size > _MOST_GRANULES:
+        settle(trace, order, private=private)
+    trace.log.append(touch)
+    trace.logged += size
+
+
+def settle(trace: Trace, order: Order, *, private: bool, low: int = 0, high: int = 1 << 62) -> None:
+    """Set down what the log holds, if some of it is at granules `low` to `high`."""
+    if not trace.log or all(touch.low > high or touch.high < low for touch in trace.log):
+        return
+    log, trace.log, trace.logged = trace.log, [], 0
+    for touch in log:
+        if not private:
+            _set_down(trace, touch, order, private=False)
+        elif touch.time >= order.oldest:
+            # What a barrier of its block has put behind all who could come is forgotten.
+            current = order.block_sync[touch.lanes] <= touch.time
+            if current.any():
+                _set_down(trace, _part(touch, current), order, private=True)
+
+
+def _part(touch: Touch, chosen: Bools) -> Touch:
+    """The same access by some of its lanes alone."""
+    lanes = select(touch.lanes, chosen)
+    assert lanes is not None
+    if lanes is touch.lanes:
+        return touch
+    where = touch.where[np.repeat(chosen, touch.parts) if touch.parts > 1 else chosen]
+    return replace(touch, where=where, lanes=lanes)
+
+
+def _set_down(trace: Trace, touch: Touch, order: Order, *, private: bool) -> None:
+    where, me = touch.where, touch.by_granule(touch.tags)
+    trace.low, trace.high = min(trace.low, touch.low), max(trace.high, touch.high)
     tags = trace.tag[where]
     new = me
     others = (tags != 0) & (tags != me)
     if private:
-        others &= trace.time[where] >= block_sync
+        others &= trace.time[where] >= touch.by_granule(touch.block_sync)
     if others.any():
         places = np.flatnonzero(others)
         old, mine = tags[places], me[places]
-        past = _ordered(old, trace.time[where[places]], mine, block_sync[places], warp_sync[places], order)
+        past = _behind(trace, touch, places, mine, order)
         new = me.copy()
         new[places] = np.where(past, mine, order.shape.merge(old, mine))
     trace.tag[where] = new
-    trace.time[where] = time
+    trace.time[where] = touch.time
+    if isinstance(where, slice):
+        return
     left = trace.tag[where]
     lost = np.flatnonzero(left != new)
     if lost.size:
-        # Several lanes read one granule at once: the widest of the merged tags must win.
+        # Several lanes came to one granule at once: the widest of the merged tags must win.
         merged = order.shape.merge(left[lost], new[lost])
         for kind in (merged % 2 != 0, merged % 2 == 0, merged == SEVERAL_BLOCKS):
             trace.tag[where[lost[kind]]] = merged[kind]
