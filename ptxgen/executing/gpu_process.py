@@ -20,8 +20,8 @@ from ptxgen.executing import gpu_worker
 START_LIMIT = 120.0
 #: Seconds without a byte going through after which a worker that is sent something counts as dead.
 STALL_LIMIT = 30.0
-#: Bytes an answer may have besides the contents of the buffers.
-_ANSWER = 1 << 26
+#: Bytes an answer may have besides the contents of the buffers; what is printed can grow sixfold on its way.
+_ANSWER = 8 * gpu_worker.PRINTED_KEPT
 
 INSTALL = "install the GPU packages (pip install 'ptxgen-local[gpu]'), or use --executor emulator"
 #: What to do when the worker cannot begin, by the driver's name for the error.
