@@ -97,7 +97,7 @@ def check_handle(address: Address, chosen: Expansion, scope: Scope, context: Con
         return
     type_name = "texref" if chosen.name in _TEXTURES else "surfref"
     right = found is not None and (
-        found.type == type_name if found.role == "variable"
+        type_name == found.type or (found.space == "tex" and type_name == "texref") if found.role == "variable"
         else found.role == "register" and _is_handle(found.type, context)
     )  # fmt: skip
     if not right or address.offset:

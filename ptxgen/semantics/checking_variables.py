@@ -12,6 +12,8 @@ from ptxgen.semantics.checking_scopes import Scope, symbol_of
 
 Where = Literal["module", "entry", "func"]
 OPAQUE = ("texref", "samplerref", "surfref")
+#: Before this version, with its calling convention, functions shared registers and local variables of the module.
+_CONVENTION = "3.0"
 _UNREAD = ("bf16", "bf16x2", "tf32")
 _WIDEST_VECTOR = 128
 _VECTORS = (1, 2, 4)
@@ -79,6 +81,8 @@ def check_type(variable: Variable, ground: Ground) -> bool:
     elif not variable.dimensions:
         needed = known.availability
         require_since(f".{variable.type}", str(needed.ptx), needed.sm, span, ground)
+    if opaque and not variable.dimensions:
+        require_since(f".{variable.type}", "1.5", 0, span, ground)
     if variable.type == "samplerref" and not variable.dimensions and "texmode_independent" not in ground.options:
         findings.error(span, "texture-mode", "samplers of their own exist in the independent texture mode only",
                        "write .target …, texmode_independent")
@@ -96,7 +100,7 @@ def check_type(variable: Variable, ground: Ground) -> bool:
 def _check_register(variable: Variable, ground: Ground, where: Where) -> None:
     findings, span = ground.findings, variable.span
     known = ground.table.types.get(variable.type)
-    if where == "module":
+    if where == "module" and ground.since(_CONVENTION):
         findings.error(span, "module-scope", "registers belong to a function, not to the module",
                        "declare them inside the body")
     if known is not None and not known.register:
@@ -142,7 +146,7 @@ def _check_linkage(variable: Variable, ground: Ground, where: Where) -> None:
 
 def _check_place(variable: Variable, ground: Ground, where: Where) -> None:
     findings, span = ground.findings, variable.span
-    if where == "module" and variable.space in ("local", "param"):
+    if where == "module" and (variable.space == "param" or (variable.space == "local" and ground.since(_CONVENTION))):
         findings.error(
             span, "module-scope", f"a .{variable.space} variable belongs inside a function, not in the module"
         )

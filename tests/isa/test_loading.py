@@ -200,7 +200,7 @@ def test_bad_surroundings(folder, name, text):
         ("types.toml", "[unsigned]\n", '[unsigned]\nb16 = "16 1.0"\n', "b16", "twice"),
         ("types.toml", 'b16  = "16 1.0"', 'b16 = "16"', "b16", ""),
         ("spaces.toml", "since", "sinse", "", "sinse"),
-        ("special-registers.toml", '"u32", since = "2.0",', '"u32",', "%tid", "since"),
+        ("special-registers.toml", '"u32", since = "1.0",', '"u32",', "%tid", "since"),
         ("special-registers.toml", "summary", "sumary", "%tid", "sumary"),
         ("special-registers.toml", "[registers]\n", '[registers]\n"%tid.x" = { type = "u32", since = "2.0", '
          'summary = "-" }\n', "%tid.<xyzw>", "%tid.x stands twice"),

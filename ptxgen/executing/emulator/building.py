@@ -9,7 +9,7 @@ import numpy as np
 
 from ptxgen.errors import UsageError
 from ptxgen.executing.checking import demands_of, find_entry
-from ptxgen.executing.emulator import calling, definedness, heap, instructions, library, stack
+from ptxgen.executing.emulator import calling, definedness, generations, heap, instructions, library, stack
 from ptxgen.executing.emulator.calling import Routine
 from ptxgen.executing.emulator.layout import Layout, element_bytes, size_of
 from ptxgen.executing.emulator.program import Program, Step
@@ -38,6 +38,8 @@ from ptxgen.ptx.tree import (
 )
 
 _GENERIC = ("global", "shared", "local", "const", "param")
+#: Types of what only the instructions of textures and surfaces use, which need a GPU.
+_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _DEEPEST_CALL = 64
 
 
@@ -51,6 +53,8 @@ class Builder:
     module: Module
     registers: Registers
     layout: Layout
+    base: Scope                                                         # of the module
+    flushing: bool = False
     steps: list[Step] = field(default_factory=list)
     pending: list[tuple[Step, tuple[LabelSymbol, ...]]] = field(default_factory=list)
     smallest: dict[str, int] = field(default_factory=dict)
@@ -106,6 +110,8 @@ class Builder:
                 self.layout.initialise(variable, scope)
 
     def _instruction(self, instruction: Instruction, scope: Scope, end: LabelSymbol | None) -> None:
+        if self.flushing:
+            instruction = generations.with_flushing(instruction, self.module.version)
         site = instructions.canonical(instruction, scope)
         if site.name == "call":
             self._call(site, instruction, scope)
@@ -150,8 +156,6 @@ class Builder:
         step = Step("jump", site.line, opcode)
         self.pending.append((step, (target,)))
         return step
-
-    # -------------------------------------------------------------- calls
 
     # -------------------------------------------------------------- the stack
 
@@ -256,7 +260,7 @@ class Builder:
 
     def module_scope(self) -> Scope:
         """A scope with the module's names alone."""
-        scope = _module_scope(self.registers, self.layout, self.module)
+        scope = self.base.child()
         scope.frame_register = self.spot.frame if self.spot else -1
         scope.symbols.update(calling.function_symbols(self.functions))
         return scope
@@ -293,9 +297,12 @@ def _module_scope(registers: Registers, layout: Layout, module: Module) -> Scope
     scope = Scope(registers)
     scope.symbols[CARRY] = RegisterSymbol(0, "pred")
     for item in module.items:
-        if isinstance(item, Variable) and item.space in {"global", "const", "shared"}:
-            if item.space != "shared" and "extern" in item.linkage:
-                continue
+        if not isinstance(item, Variable) or item.type in _OPAQUE:
+            continue
+        defined = "extern" not in item.linkage
+        if item.space == "reg":
+            scope.declare_registers(item)
+        elif item.space in {"shared", "local"} or (item.space in {"global", "const"} and defined):
             scope.symbols[item.name] = layout.place(item, item.space)
     return scope
 
@@ -330,13 +337,14 @@ def begin(module: Module, name: str | None) -> tuple[Builder, Scope, Function]:
     registers.new(CARRY, "pred")
     layout = Layout()
     _static_shared(layout, module, entry)
-    builder = Builder(module, registers, layout)
+    base = _module_scope(registers, layout, module)
+    builder = Builder(module, registers, layout, base, generations.flushes(module))
     builder.functions = {
         i.name: i for i in module.items if isinstance(i, Function) and i.kind == "func" and i.body is not None
     }
     scope = builder.module_scope()
     for item in module.items:
-        if isinstance(item, Variable) and item.space in {"global", "const"} and item.name in scope.symbols:
+        if isinstance(item, Variable) and item.space in {"global", "const"} and item.name in base.symbols:
             layout.initialise(item, scope)
     for variable in entry.params:
         scope.symbols[variable.name] = layout.place(variable, "param")
