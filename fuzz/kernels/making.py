@@ -43,7 +43,7 @@ def make(seed: int, *, statements: int = 0, scalar_only: bool = False) -> Kernel
     """
     dice = Dice(seed)
     size = statements or _size(dice)
-    layout = _layout(dice)
+    layout = _layout(dice, few=scalar_only)
     kinds = [kind for kind in _SOMETIMES if dice.chance(0.75)] if not scalar_only else ["b16"]
     low, high = dice.pick(((2, 4), (3, 6), (4, 12)))
     if dice.chance(0.08):
@@ -73,11 +73,11 @@ def _size(dice: Dice) -> int:
     return dice.between(80, 400) if choice < 9 else dice.between(400, 2000)
 
 
-def _layout(dice: Dice) -> Layout:
-    threads = dice.pick((1, 7, 31, 32, 33, 48, 64, 64, 96, 100, 128))
+def _layout(dice: Dice, *, few: bool) -> Layout:
+    threads = dice.pick((1, 2, 3, 5) if few else (1, 7, 31, 32, 33, 48, 64, 64, 96, 100, 128))
     block = (threads, 1, 1)
     choice = dice.below(4)
-    if choice == 0:
+    if choice == 0 and not few:
         block = dice.pick(
             ((8, 4, 1), (5, 7, 1), (16, 3, 2), (2, 3, 11), (4, 4, 4), (1, 33, 1), (1, 1, 40), (3, 3, 3))
         )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bench.vectors.inputs import column
 from fuzz.kernels.making import WORDS, Kernel
 from fuzz.kernels.memory import ACCUMULATORS, SECTION, SECTIONS
-from ptxgen.executing import Buffer, Executor, Fault
+from ptxgen.executing import Argument, Buffer, Executor, Fault, Outcome
 
 Words = npt.NDArray[np.uint64]
 
@@ -40,15 +40,21 @@ def values() -> Words:
     return np.concatenate([column(f"values/{kind}", kind, SECTION) for kind in SECTIONS])
 
 
-def run(kernel: Kernel, executor: Executor, ptx: str = "") -> Result:
-    """One launch, of another text in the kernel's place if one is given."""
+def arguments(kernel: Kernel) -> list[Argument]:
+    """The table of values, and zeros where the kernel stores."""
     out = np.zeros(kernel.threads * WORDS, np.uint64)
     cells, sums = np.zeros(kernel.cells, np.uint8), np.zeros(len(ACCUMULATORS), np.uint64)
-    arguments = [Buffer(values(), read_only=True), Buffer(out), Buffer(cells), Buffer(sums)]
-    outcome = executor.run(ptx or kernel.ptx, "k", kernel.launch, arguments)
+    return [Buffer(values(), read_only=True), Buffer(out), Buffer(cells), Buffer(sums)]
+
+
+def result_of(outcome: Outcome) -> Result:
+    """What is kept of a launch."""
     if not outcome.ok:
-        return Result(out[:0], outcome.faults, outcome.instructions)
-    return Result(
-        np.concatenate([np.asarray(outcome.buffers[1], np.uint64), np.asarray(outcome.buffers[3], np.uint64)]),
-        (), outcome.instructions,
-    )  # fmt: skip
+        return Result(np.zeros(0, np.uint64), outcome.faults, outcome.instructions)
+    words = [np.asarray(outcome.buffers[number], np.uint64) for number in (1, 3)]
+    return Result(np.concatenate(words), (), outcome.instructions)
+
+
+def run(kernel: Kernel, executor: Executor, ptx: str = "") -> Result:
+    """One launch, of another text in the kernel's place if one is given."""
+    return result_of(executor.run(ptx or kernel.ptx, "k", kernel.launch, arguments(kernel)))

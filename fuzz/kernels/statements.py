@@ -60,6 +60,8 @@ def _enough(w: Writer, form: Expansion) -> bool:
 
 def _is_plain(form: Expansion) -> bool:
     types = {operand.type for operand in form.operands}
+    if "pack" in form.opcode:
+        return False
     if any("vector" in operand.kinds or "pair" in operand.kinds for operand in form.operands):
         return False
     return all(name == "pred" or (name[0] in "usb" and name[1:] in ("16", "32", "64")) for name in types)
