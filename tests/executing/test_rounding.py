@@ -156,6 +156,24 @@ def test_double_rounding_example() -> None:
     assert run(rounding.fma, "f32", "rn", a, a, tiny ^ 1 << 31) == 0x3F801001
 
 
+@pytest.mark.parametrize("name", ["f16", "f32"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_sums_are_rounded_as_through_an_odd_one(name: str, seed: int) -> None:
+    """The short way to the nearest sum, on sums that cancel, lie about half way, over- or underflow, or are odd words."""
+    fmt, random, size = rounding.FORMATS[name], np.random.default_rng(seed), 2000
+    few = np.array([0, 1, (1 << fmt.mantissa) - 1, 1 << fmt.mantissa, fmt.nan], fmt.word)
+    words = [random.integers(0, 1 << fmt.word.itemsize * 8, size).astype(fmt.word) for _ in range(2)]
+    words = [np.where(random.random(size) < 0.3, random.choice(few, size), word) for word in words]
+    with np.errstate(all="ignore"):
+        x, y = (rounding.widen(word, fmt) for word in words)
+        half = rounding.widen(words[0], fmt) * 2.0 ** -random.integers(fmt.mantissa, fmt.mantissa + 3, size)
+        near = -x * y * (1 + 2.0 ** -random.integers(8, 52, size))
+        for a, b in ((x, y), (x * y, x), (x, half), (half, -x), (x * y, near), (x[:1], y)):
+            want = rounding.narrow(rounding.to_odd(*rounding.two_sum(a, b)), fmt, "rn")
+            assert np.array_equal(rounding._nearest_sum(a, b, fmt), want)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32"])
 @given(value=st.floats(allow_nan=False))

@@ -173,6 +173,8 @@ def add(a: Array, b: Array, fmt: Format, mode: str) -> Array:
 
 
 def _round_sum(x: F64Array, y: F64Array, fmt: Format, mode: str) -> Array:
+    if mode == "rn" and fmt.name in {"f16", "f32"}:
+        return _nearest_sum(x, y, fmt)
     s, e = two_sum(x, y)
     if mode == "rm":
         # An exact zero is negative when rounding down, unless both terms are positive zeros.
@@ -183,12 +185,29 @@ def _round_sum(x: F64Array, y: F64Array, fmt: Format, mode: str) -> Array:
     return narrow(to_odd(s, e), fmt, mode)
 
 
+def _nearest_sum(x: F64Array, y: F64Array, fmt: Format) -> Array:
+    """x + y rounded once to f16 or f32. Rounding the nearest double again is right unless that lies half way between
+    two numbers of the format, or is so small that the format has fewer bits there."""
+    s = x + y
+    below = 52 - fmt.mantissa
+    doubt = (s.view(np.int64) & (1 << below) - 1) == 1 << below - 1
+    result = s.astype(np.float16 if fmt.name == "f16" else np.float32)
+    small = np.abs(result) <= math.ldexp(1.0, fmt.low)
+    if small.any():
+        doubt |= small & (s != 0)
+    words = _native(result, fmt)
+    if doubt.any():
+        x, y = np.broadcast_arrays(x, y)
+        words[doubt] = encode(to_odd(*two_sum(x[doubt], y[doubt])), fmt)
+    return words
+
+
 def _native(result: F64Array, fmt: Format) -> Array:
-    """Words of an f32 or f64 result; f32 NaNs are canonical, f64 NaNs keep their payload."""
+    """Words of a result; f16 and f32 NaNs are canonical, f64 NaNs keep their payload."""
     if fmt.name == "f64":
         return result.view(np.uint64)
     nan = np.isnan(result)
-    words: Array = result.view(np.uint32)
+    words: Array = result.view(fmt.word)
     if nan.any():
         words[nan] = fmt.nan
     return words
