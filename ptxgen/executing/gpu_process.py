@@ -75,10 +75,16 @@ class Worker:
     def ask(
         self, header: Mapping[str, Any], blobs: Sequence[bytes], limit: float
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """Send one launch, wait for its answer. Raises TimeoutError after `limit` seconds, WorkerLost."""
+        """Send one launch, wait for its answer and the contents of its buffers. Raises TimeoutError after `limit`
+        seconds, WorkerLost."""
         try:
             self._send(gpu_worker.message_parts(header, blobs))
-            return self._receive(limit, sum(len(blob) for blob in blobs))
+            answer, contents = self._receive(limit, sum(len(blob) for blob in blobs))
+            kinds = [argument["kind"] for argument in header["arguments"]]
+            wanted = [len(blob) for kind, blob in zip(kinds, blobs[1:], strict=True) if kind == "buffer"]
+            if answer["status"] == "done" and [len(each) for each in contents] != wanted:
+                raise WorkerLost(f"broken message: {len(contents)} buffers for {len(wanted)}, or of other sizes")
+            return answer, contents
         except OSError as error:
             if isinstance(error, TimeoutError):
                 raise
@@ -127,6 +133,8 @@ class Worker:
             header, blobs = gpu_worker.split_message(body)
         except ValueError as error:
             raise WorkerLost(str(error)) from error
+        if header.get("status") not in ("ready", "no-gpu", "done", "error"):
+            raise WorkerLost("broken message: it says nothing that a worker says")
         return header, blobs
 
     def _read(self, count: int, deadline: float) -> bytes:

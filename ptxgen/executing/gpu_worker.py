@@ -66,7 +66,7 @@ def split_message(body: bytes) -> tuple[dict[str, Any], list[bytes]]:
         for size in header["sizes"]:
             blobs.append(body[at : at + size])
             at += size
-    except (struct.error, KeyError, TypeError, ValueError) as error:
+    except (struct.error, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"broken message: {error}") from error
     if at != len(body):
         raise ValueError(f"broken message: {len(body)} bytes, {at} announced")

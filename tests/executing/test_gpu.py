@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -18,6 +20,8 @@ from pathlib import Path
 import contract_launches
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ptxgen.errors import PtxgenError, UsageError
 from ptxgen.executing import gpu, gpu_process, gpu_worker
@@ -160,6 +164,9 @@ def test_a_kernel_that_prints_does_not_disturb_the_answers(executor: GpuExecutor
         ("half", "launch", "exit status 0"),
         ("endless", "launch", "a length of"),
         ("broken", "launch", "broken message"),
+        ("foreign", "launch", "nothing that a worker says"),
+        ("nested", "launch", "broken message"),
+        ("empty_handed", "launch", "0 buffers for 1"),
         ("babble", "launch", "a length of"),
         ("refused", "launch", "the launch was refused: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"),
     ],
@@ -353,6 +360,8 @@ def test_without_a_gpu_the_error_says_what_to_install(monkeypatch: pytest.Monkey
         ("half", "exit status 0", "install"),
         ("endless", "a length of", "install"),
         ("broken", "broken message", "install"),
+        ("foreign", "nothing that a worker says", "install"),
+        ("nested", "broken message", "install"),
         ("silent", "did not answer", "install"),
     ],
 )
@@ -389,6 +398,25 @@ def test_messages_survive_the_pipe_and_broken_ones_are_refused(tmp_path: Path) -
         path.write_bytes(whole[:length])
         with path.open("rb") as source, pytest.raises(ValueError, match="broken"):
             gpu_worker.read_message(source)
+
+
+_JSON = st.recursive(
+    st.none() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["sizes", "status"]), inner),
+)
+
+
+@given(st.binary(max_size=40) | st.text(max_size=20) | _JSON.map(json.dumps))
+def test_whatever_comes_is_a_message_or_refused(content: bytes | str) -> None:
+    head = content.encode() if isinstance(content, str) else b""
+    body = struct.pack("<I", len(head)) + head + b"more" if isinstance(content, str) else content
+    try:
+        header, blobs = gpu_worker.split_message(body)
+    except ValueError as error:
+        fine = str(error).startswith("broken message")
+    else:
+        fine = isinstance(header, dict) and all(isinstance(blob, bytes) for blob in blobs)
+    assert fine
 
 
 def test_a_machine_with_a_gpu_needs_no_model_libraries() -> None:

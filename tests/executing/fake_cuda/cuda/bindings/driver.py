@@ -1,8 +1,8 @@
 """The driver's calls that the GPU process makes, over host memory. What a kernel does is told by its entry's name.
 
 FAKE_CUDA sets a mood: "none" no device, "old" a driver that lacks a function, "full" no memory for a context, "lost"
-a context that is lost, "garbage", "half", "endless" and "silent" a first word that is no message, "capability 10.3"
-a device of that kind.
+a context that is lost, "silent" and those of _FIRST_WORDS a first word that is none, "capability 10.3" a device of
+that kind.
 """
 
 import ctypes
@@ -17,6 +17,9 @@ _MOOD = os.environ.get("FAKE_CUDA", "")
 _FIRST_WORDS = {
     "garbage": b"Segmentation fault, and more words than the eight bytes of a length", "half": b"\x40\0\0",
     "endless": struct.pack("<QI", 1 << 60, 20), "broken": struct.pack("<QI", 20, 16) + b"{no JSON at all}",
+    "foreign": struct.pack("<QI", 16, 12) + b'{"sizes":[]}',
+    "nested": struct.pack("<QI", 50_004, 50_000) + b"[" * 50_000,
+    "empty_handed": struct.pack("<QI", 47, 43) + b'{"sizes":[],"status":"done"}               ',
 }
 _CAPABILITY = tuple(map(int, _MOOD.split()[-1].split("."))) if _MOOD.startswith("capability") else (9, 0)
 
