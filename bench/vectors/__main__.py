@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.vectors.comparing import DEVIATIONS, deviation, differences, explain, is_exact
-from bench.vectors.kernels import NEWEST, Vector, run, vectors
+from bench.vectors.families import every_vector
+from bench.vectors.kernels import NEWEST, Vector, run
 from bench.vectors.recording import Record, fingerprint, read_record, write_record
 from ptxgen.executing import Executor, make_executor
 from ptxgen.isa import load_table
@@ -45,7 +46,7 @@ class Tally:
 def by_instruction(names: Sequence[str] = ()) -> dict[str, list[Vector]]:
     """Every vector of the recording target, by instruction."""
     found: dict[str, list[Vector]] = defaultdict(list)
-    for vector in vectors(load_table(), ARCH):
+    for vector in every_vector(load_table(), ARCH):
         if not names or vector.expansion.name in names:
             found[vector.expansion.name].append(vector)
     return found
@@ -56,7 +57,7 @@ def replay(every: Sequence[Vector], record: Record, executor: Executor) -> Tally
     and so is a cause for differences that none of its vectors shows any more."""
     tally = Tally()
     for vector in every:
-        tally.forms.add(vector.expansion.form.syntax)
+        tally.forms |= {expansion.form.syntax for expansion in (vector.expansion, *vector.others)}
         tally.vectors += 1
         if record.inputs.get(vector.name) != fingerprint(vector):
             tally.troubles.append(f"{vector.name}: not recorded as it is now")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from ptxgen.isa.conformance import covering
 #: The machine's driver takes PTX up to this.
 NEWEST = Version(9, 0)
 CELL = 64
-_BLOCK = 128
+BLOCK = 128
 ROWS = 512
 #: Instructions of which every lane's operands must be whole numbers, so that sums are the same in any order.
 _SUMMED = frozenset({"mma", "wmma"})
@@ -39,6 +40,10 @@ _MASKS = frozenset({"membermask"})
 _POLICY = "cache-policy"
 _SPACES = {"": "global", "global": "global", "shared": "shared", "shared::cta": "shared"}
 
+#: What is seen of a launch: what each thread stored; that and its cell; the kind of the fault that ends it; what was
+#: printed.
+Seen = Literal["out", "cells", "fault", "printed"]
+
 
 @dataclass(frozen=True)
 class Vector:
@@ -51,6 +56,10 @@ class Vector:
     cells: tuple[Words, ...] = field(repr=False)     # what the threads' cells hold at the start, 64 bits each
     rows: int
     result_bits: tuple[int, ...]                     # of what a thread stores
+    block: int = BLOCK                              # threads
+    others: tuple[Expansion, ...] = ()               # forms that the kernel shows as well
+    seen: Seen = "out"
+    unordered: bool = False                          # rows come in any order, each as often as before
 
 
 @dataclass
@@ -286,7 +295,7 @@ def _carries(writer: _Writer, expansion: Expansion) -> None:
 
 def _text(writer: _Writer, statement: str, arch: str) -> str:
     version = NEWEST
-    shared = f".shared .align 64 .b8 cells[{CELL * _BLOCK}];" if writer.cell == "shared" else ""
+    shared = f".shared .align 64 .b8 cells[{CELL * BLOCK}];" if writer.cell == "shared" else ""
     cell = {
         "": "",
         "global": f"ld.param.u64 %cell, [cells_at]; mad.wide.u32 %cell, %index, {CELL}, %cell;",
@@ -301,7 +310,7 @@ def _text(writer: _Writer, statement: str, arch: str) -> str:
 {shared}
 .reg .b32 %index, %lane, %block; .reg .b64 %in, %out, %cell;
 {newline.join(writer.registers)}
-mov.u32 %lane, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %index, %block, {_BLOCK}, %lane;
+mov.u32 %lane, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %index, %block, {BLOCK}, %lane;
 ld.param.u64 %in, [in_at]; mad.wide.u32 %in, %index, {8 * max(len(writer.columns), 1)}, %in;
 ld.param.u64 %out, [out_at]; mad.wide.u32 %out, %index, {8 * max(len(writer.results), 1)}, %out;
 {cell}
@@ -314,19 +323,29 @@ ret;
 
 
 def run(vector: Vector, executor: Executor) -> tuple[npt.NDArray[np.uint8] | None, str]:
-    """What every thread stored, bytes [rows, sum of result_bits / 8]; or None and what went wrong."""
+    """What was seen of every thread, bytes [rows, sum of result_bits / 8] and its cell's where that is seen, or one
+    row of text; or None and what went wrong."""
     inputs = np.ascontiguousarray(np.stack(vector.columns, axis=1)) if vector.columns else np.zeros((vector.rows, 1))
     cells = np.zeros((vector.rows, CELL // 8), np.uint64)
     for index, words in enumerate(vector.cells):
         cells[:, index] = words
     out = np.zeros((vector.rows, max(len(vector.result_bits), 1)), np.uint64)
-    launch = Launch((vector.rows // _BLOCK, 1, 1), (_BLOCK, 1, 1))
+    launch = Launch((vector.rows // vector.block, 1, 1), (vector.block, 1, 1))
     outcome = executor.run(vector.ptx, "k", launch, [Buffer(inputs), Buffer(out), Buffer(cells)])
-    if not outcome.ok:
-        return None, "; ".join(fault.message for fault in outcome.faults[:2])
-    final = outcome.buffers[1]
+    if outcome.ok == (vector.seen == "fault"):
+        return None, "; ".join(fault.message for fault in outcome.faults[:2]) or "no fault"
+    if vector.seen in ("fault", "printed"):
+        text = outcome.faults[0].kind if outcome.faults else outcome.printed
+        return np.frombuffer(text.encode(), np.uint8).reshape(1, -1), ""
+    final, kept = outcome.buffers[1], outcome.buffers[2]
     assert final is not None
-    return packed(np.asarray(final, np.uint64).reshape(vector.rows, -1), vector.result_bits), ""
+    assert kept is not None
+    rows = packed(np.asarray(final, np.uint64).reshape(vector.rows, -1), vector.result_bits)
+    if vector.seen == "cells":
+        rows = np.concatenate([rows, np.asarray(kept, np.uint64).view(np.uint8).reshape(vector.rows, -1)], axis=1)
+    if vector.unordered:
+        rows = rows[np.lexsort(rows.T)]
+    return rows, ""
 
 
 def packed(words: npt.NDArray[np.uint64], bits: Sequence[int]) -> npt.NDArray[np.uint8]:

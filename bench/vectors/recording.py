@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.vectors.kernels import Vector
+from bench.vectors.kernels import BLOCK, Vector
 
 Bytes = npt.NDArray[np.uint8]
 _INDEX = "index.json"
@@ -30,8 +30,10 @@ class Record:
 
 
 def fingerprint(vector: Vector) -> str:
-    """Of the kernel's text and the words it reads: a record is of no use for another kernel."""
+    """Of the kernel's text, the words it reads and its launch: a record is of no use for another kernel."""
     digest = hashlib.sha256(vector.ptx.encode())
+    if vector.block != BLOCK or vector.seen != "out" or vector.unordered:
+        digest.update(f"{vector.block} {vector.seen} {vector.unordered}".encode())
     for words in (*vector.columns, *vector.cells):
         digest.update(words.tobytes())
     return digest.hexdigest()[:16]
