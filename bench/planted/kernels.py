@@ -79,7 +79,7 @@ def _array(type_name: str, size: int, words: list[str]) -> Buffer:
     return Buffer(data, "unwritten" not in words, "read-only" in words, offset)
 
 
-def _head(name: str, lines: list[str]) -> tuple[str, Launch, tuple[Argument, ...]]:
+def head(name: str, lines: list[str]) -> tuple[str, Launch, tuple[Argument, ...]]:
     """(about, launch, arguments) of the comments at the beginning."""
     about: list[str] = []
     launch = None
@@ -112,7 +112,7 @@ def _numbers(first: str | None, last: str | None) -> range:
 def planted(text: str, name: str, kind: str) -> Planted:
     """Read one file. Raises Malformed where its head or its marks are missing, doubled or of another kind."""
     lines = text.splitlines()
-    about, launch, arguments = _head(name, lines)
+    about, launch, arguments = head(name, lines)
     faults = [(number, found) for number, line in enumerate(lines, 1) if (found := _FAULT.search(line))]
     twins = [(number, found) for number, line in enumerate(lines) if (found := _TWIN.search(line))]
     if len(faults) != 1 or len(twins) != 1 or "// fault" in text.replace("// fault: ", "", 1):
