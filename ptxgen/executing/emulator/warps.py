@@ -40,7 +40,7 @@ def active(m: Machine, lanes: Lanes) -> Words:
 
 
 def gather(m: Machine, lanes: Lanes, masks: Words) -> tuple[Lanes | None, Lanes | None]:
-    """(ready, early): lanes all of whose named partners are here, and lanes that must wait for some.
+    """(ready, early): lanes all of whose named partners are here too, and lanes that must wait for some.
 
     Partners that have exited are not waited for. A lane outside its own mask, or two partners with different masks,
     are faults.
@@ -53,21 +53,32 @@ def gather(m: Machine, lanes: Lanes, masks: Words) -> tuple[Lanes | None, Lanes 
         number = int(np.argmin(own))
         message = f"the executing lane {int(place[number])} is not in its member mask 0x{int(masks[number]):08x}"
         m.fault_among("member-mask", message, lanes, own == 0)
-    here = active(m, lanes)[warp]
-    if (masks & ~here).any():
+    with_me = _with_the_same_mask(m, lanes, warp, place, masks)
+    if (masks & ~with_me).any():
         alive = ballot(m, m.alive, slice(0, m.lanes))[warp]
-        missing = (masks & alive & ~here) != 0
+        missing = (masks & alive & ~with_me) != 0
         if missing.any():
-            # A warp waits as a whole group of partners: if one must wait, those that name it wait too.
             return select(lanes, ~missing), select(lanes, missing)
+    return lanes, None
+
+
+def _with_the_same_mask(m: Machine, lanes: Lanes, warp: Array, place: Array, masks: Words) -> Words:
+    """For each lane the lanes of its warp that are here with its mask. Those with another mask, which leaves it out,
+    are here for something else, and may come again."""
+    here = active(m, lanes)[warp]
     table = rows(m, masks, lanes)
-    leader = np.bitwise_and(masks & here, np.uint32(0) - (masks & here))
-    first = np.log2(leader.astype(np.float64)).astype(np.intp)
-    differs = table[warp, first] != masks
+    first = np.log2((here & (np.uint32(0) - here)).astype(np.float64)).astype(np.intp)
+    if (table[warp, first] == masks).all():
+        return here
+    named = table[warp]
+    same = named == masks[:, None]
+    naming_me = (named >> place[:, None]) & np.uint32(1) != 0
+    named_by_me = masks[:, None] & _ONES != 0
+    differs = (naming_me & named_by_me & ~same).any(axis=1)
     if differs.any():
         message = "lanes that name each other as members give different member masks"
         m.fault_among("member-mask", message, lanes, differs)
-    return lanes, None
+    return (same * _ONES).sum(axis=1, dtype=np.uint32)
 
 
 def never_gathered(m: Machine, lanes: Lanes, opcode: str) -> None:
