@@ -110,7 +110,9 @@ def test_a_recursive_function_begins_with_undefined_locals() -> None:
     call (%r2), f, (%r1); st.local.u32 [mine], 5; ret;
     $L_1: ld.local.u32 %ret, [mine]; ret; }
     """
-    assert [f.kind for f in run(functions, "mov.u32 %r2, 1; call (%r10), f, (%r2);").faults] == ["uninitialised-read"]
+    for use in ("st.global.u32 [%rd2], %r10;", "setp.eq.u32 %p1, %r10, 0; @%p1 ret;"):
+        outcome = run(functions, f"mov.u32 %r2, 1; call (%r10), f, (%r2); {use}")
+        assert [f.kind for f in outcome.faults] == ["uninitialised-read"]
 
 
 def test_endless_recursion_overflows_the_stack() -> None:
@@ -212,7 +214,8 @@ def test_memory_from_the_stack() -> None:
 
 @pytest.mark.parametrize(("body", "kind"), [
     ("mov.u64 %rd4, 100000; alloca.u64 %rd5, %rd4;", "stack-overflow"),
-    ("mov.u64 %rd4, 16; alloca.u64 %rd5, %rd4; ld.local.u32 %r10, [%rd5];", "uninitialised-read"),
+    ("mov.u64 %rd4, 16; alloca.u64 %rd5, %rd4; ld.local.u32 %r10, [%rd5]; st.global.u32 [%rd2], %r10;",
+     "uninitialised-read"),
 ])
 def test_misuse_of_the_stack(body: str, kind: str) -> None:
     assert [fault.kind for fault in run("", body).faults] == [kind]

@@ -109,6 +109,7 @@ def test_uninitialised_shared_and_local_memory() -> None:
     body += "ld.shared.u32 %r13, [%r12]; // here"
     planted(body, "uninitialised-read", 5, launch=line(8), arguments=[empty(8)], module=SHARED)
     body = ".local .align 4 .b8 mine[8]; st.local.u32 [mine], %r1;\nld.local.u32 %r10, [mine+4]; // here"
+    body += "\nst.global.u32 [%rd2], %r10;"
     planted(body, "uninitialised-read", 0, launch=line(2), arguments=[empty(2)])
 
 

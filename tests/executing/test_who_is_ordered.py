@@ -189,7 +189,8 @@ def handed_over(publish: str, watch: str, after: str, before: str, *, readers: i
     st.sampled_from([
         ("membar.gl; st.volatile.global.u32 [%rd1], %r11;", True), ("st.release.gpu.global.u32 [%rd1], %r11;", True),
         ("fence.acq_rel.gpu; red.relaxed.gpu.global.add.u32 [%rd1], 1;", True),
-        ("red.release.gpu.global.add.u32 [%rd1], 1;", True), ("atom.acq_rel.gpu.global.add.u32 %r12, [%rd1], 1;", True),
+        ("red.release.gpu.global.add.u32 [%rd1], 1;", True),
+        ("atom.acq_rel.gpu.global.add.u32 %r12, [%rd1], 1;", True),
         ("st.volatile.global.u32 [%rd1], %r11;", False), ("red.relaxed.gpu.global.add.u32 [%rd1], 1;", False),
     ]),
     st.sampled_from(["ld.acquire.gpu.global.u32 %r11, [%rd1];", "ld.volatile.global.u32 %r11, [%rd1]; membar.gl;",
@@ -215,11 +216,11 @@ def test_blocks_that_meet_again_and_again(blocks: int, rounds: int, fenced: bool
     {fence} atom.global.add.u32 %r20, [%rd1+WHERE], 1;
     $again: ld.volatile.global.u32 %r20, [%rd1+WHERE]; setp.lt.u32 %p2, %r20, %r21; @%p2 bra $again; {fence}
     $waited: bar.sync 0;"""
+    read, write = "ld.global.u32 %r10, [%rd6]; add.u32 %r10, %r10, 1;", "st.global.u32 [%rd7], %r10;"
     steps = "\n".join(
         meet.replace("WHERE", str(8 * number)).replace("$", f"$r{number}_") + text
-        for number in range(rounds) for text in (
-            "ld.global.u32 %r10, [%rd6]; add.u32 %r10, %r10, 1;" if number % 2 == 0 else "st.global.u32 [%rd7], %r10;",
-        )
+        for number in range(rounds)
+        for text in (write if number % 2 else read,)
     )
     body = f"""setp.ne.u32 %p1, %r2, 0; mov.u32 %r21, %nctaid.x; mul.wide.u32 %rd7, %r1, 4; add.u64 %rd7, %rd1, %rd7;
     add.u64 %rd7, %rd7, 256; add.u32 %r22, %r1, 32; mul.lo.u32 %r23, %r21, 32; rem.u32 %r22, %r22, %r23;

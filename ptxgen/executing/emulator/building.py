@@ -134,8 +134,9 @@ class Builder:
 
     def add(self, step: Step, site: Site) -> None:
         step.reads, step.writes = tuple(dict.fromkeys(site.reads)), tuple(dict.fromkeys(site.writes))
-        step.deferred = tuple(site.deferred)
+        step.deferred, step.values, step.needs = tuple(site.deferred), tuple(site.values), site.needs
         self.fenced |= site.fences
+        self.layout.map_reserved(wanted=site.reserved)
         for space, width, kind in site.accesses:
             for one in (space,) if space else _GENERIC:
                 self.smallest[one] = min(width, self.smallest.get(one, 16))
@@ -289,7 +290,7 @@ class Builder:
         for to_one, of_one in zip(writer.elements(target), reader.elements(source), strict=True):
             run = calling.moved(reader.bits(of_one, type_name), writer.put(to_one, type_name))
             step = Step("plain", site.line, site.instruction.opcode, run)
-            step.reads, step.writes = tuple(reader.reads), tuple(writer.writes)
+            step.reads, step.writes, step.hands_on, step.moves = tuple(reader.reads), tuple(writer.writes), True, True
             self.steps.append(step)
 
 

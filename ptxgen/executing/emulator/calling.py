@@ -250,6 +250,8 @@ def unload(
 
 def _plain(builder: Builder, site: Site, run: Run, also: Site | None = None) -> None:
     step = Step("plain", site.line, site.instruction.opcode, run)
+    if also is not None and also.reads:
+        also.values.append(tuple(also.reads))
     builder.add(step, also or Site(site.instruction, site.scope, "mov", (), ()))
 
 

@@ -96,7 +96,7 @@ def load(site: Site) -> Run:
         if own and m.cluster_size > 1:
             access.check_own(m, address(m, lanes), lanes)
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
-            values = access.load(m, region, where, some, width, length, strong=strong)
+            values = access.load(m, region, where, some, width, length, strong=strong, keep=True)
             if strong:
                 m.touch(region, access.offsets(m, region, where, some), some, role)
             for put, value in zip(puts, values, strict=True):
@@ -110,7 +110,12 @@ def store(site: Site) -> Run:
     address, space = site.address(site.operands[0], space_of(site))
     if space in {"const"} or (space == "param"):
         raise site.unsupported(f"{space} memory cannot be written")
-    sources = [site.bits(operand, site.type) for operand in site.elements(site.operands[1])]
+    site.needs = tuple(site.reads)
+    sources = []
+    for operand in site.elements(site.operands[1]):
+        known = len(site.reads)
+        sources.append(site.bits(operand, site.type))
+        site.values.append(tuple(site.reads[known:]))
     strong = site.has(*STRONG)
     site.accesses.append((space, width, "strong" if strong else "write"))
     own = site.has("shared", "shared::cta")

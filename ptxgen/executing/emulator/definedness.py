@@ -54,3 +54,20 @@ def prove(steps: list[Step], registers: int) -> frozenset[int]:
         step.unproven = tuple(slot for slot in step.unproven if slot not in step.deferred)
         step.tracked = tuple(slot for slot in step.writes if slot in unproven)
     return frozenset(unproven)
+
+
+def is_read_after(steps: list[Step], counter: int, slot: int) -> bool:
+    """Whether some path from step `counter` leads to a read of a register before a certain write."""
+    seen = set()
+    work = list(_followers(steps, counter))
+    while work:
+        here = work.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        step = steps[here]
+        if slot in step.reads:
+            return True
+        if step.guard is not None or slot not in step.writes:
+            work.extend(_followers(steps, here))
+    return False

@@ -24,6 +24,7 @@ from ptxgen.executing.emulator import (
     mbarriers,
     special,
     together,
+    undefined,
     video,
 )
 from ptxgen.executing.emulator.program import Run, Step
@@ -217,4 +218,6 @@ def decode(site: Site) -> Step:
         raise site.unsupported("the emulator does not have this form of the instruction") from None
     step = result if isinstance(result, Step) else Step("plain", site.line, site.instruction.opcode, result)
     step.atomic = site.atomic
+    step.hands_on, step.moves = site.name in undefined.HANDING_ON, site.name in undefined.MOVING
+    step.settle = undefined.settle_of(site)
     return step

@@ -78,6 +78,12 @@ class Layout:
         self.extents.setdefault(space, []).append(Extent(name, start, size, initialised=False))
         return start
 
+    def map_reserved(self, *, wanted: bool) -> None:
+        """Make the shared memory below all variables, which the system keeps for itself, memory of zeros."""
+        extent = Extent("the system's shared memory", 0, FIRST_ADDRESS["shared"])
+        if wanted and extent not in self.extents.setdefault("shared", []):
+            self.extents["shared"].insert(0, extent)
+
     def dynamic_address(self) -> int:
         """Where dynamic shared memory begins; all static shared variables must have been placed."""
         if self.dynamic_start < 0:

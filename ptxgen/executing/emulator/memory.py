@@ -73,6 +73,7 @@ class Region:
     atomics: Trace | None = None
     strong_reads: Trace | None = None
     views: dict[int, Array] = field(default_factory=dict)
+    origins: npt.NDArray[np.int32] | None = None       # by granule: where what it holds was left undefined
 
     def view(self, width: int) -> Array:
         """The bytes as unsigned integers of `width` bytes."""
@@ -92,6 +93,7 @@ class Region:
         return Region(
             self.space, self.base, self.stride, self.instances, self.shift, self.extents, self.data.copy(),
             self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2], twin[3],
+            origins=None if self.origins is None else self.origins.copy(),
         )
 
 
@@ -108,7 +110,7 @@ def make_region(
     strong: bool = False,
 ) -> Region:
     """Lay out a region over its extents. `smallest`: bytes of the smallest access the kernel makes here."""
-    base = FIRST_ADDRESS[space] - GAP
+    base = min([FIRST_ADDRESS[space], *(e.start for e in extents)]) - GAP
     stop = max((e.stop for e in extents), default=base + GAP)
     stride = -(-(stop + GAP - base) // 16) * 16
     shift = granule_shift(min(smallest, 8), extents)

@@ -13,6 +13,7 @@ from ptxgen.ptx.tree import Variable
 
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.machine import Machine
+    from ptxgen.executing.emulator.undefined import Settle
 
 #: Carries one instruction out for a set of lanes.
 Run = Callable[["Machine", Lanes], None]
@@ -24,7 +25,11 @@ Action = Literal["plain", "jump", "table", "exit", "barrier", "warp", "cluster",
 class Step:
     """One instruction. `reads` and `writes` are register slots; `unproven` those reads that some path may reach
     before a write; `tracked` the writes to registers that are read unproven somewhere; `deferred` the reads that
-    `run` watches itself, because not every lane's value is used."""
+    `run` watches itself, because not every lane's value is used.
+
+    Of undefined values (`undefined`): `hands_on` says that the results are as undefined as the sources, or as
+    `settle` says, `moves` that nothing else is done to them; `values` are the registers behind each element that is
+    stored, `needs` those that must be defined all the same, because an address comes of them."""
 
     action: Action
     line: int
@@ -43,6 +48,11 @@ class Step:
     unproven: tuple[int, ...] = ()
     tracked: tuple[int, ...] = ()
     deferred: tuple[int, ...] = ()
+    hands_on: bool = False
+    moves: bool = False
+    settle: Settle | None = None
+    values: tuple[tuple[int, ...], ...] = ()
+    needs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from ptxgen.executing.emulator import barriers, clusters, late, warps
+from ptxgen.executing.emulator import barriers, clusters, late, undefined, warps
 from ptxgen.executing.emulator.lanes import Lanes, count, lane_at, select, union
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Program, Step
@@ -128,14 +128,17 @@ def _run_group(
         if some is None:
             counter += 1
             continue
-        for slot in step.unproven:
-            if slot != step.guard:
-                _check_written(m, program, slot, some)
+        numbers = None
+        if step.unproven or m.undefined:
+            numbers = undefined.before(m, program, step, some)
         if step.action == "plain":
             assert step.run is not None
             step.run(m, some)
             for slot in step.tracked:
                 m.written[slot][some] = True
+            if m.undefined or m.loaded is not None or numbers is not None:
+                undefined.after(m, program, counter, some, numbers)
+            m.carried = None
             if step.atomic:
                 m.touched_atomic = True
             counter += 1
@@ -165,12 +168,14 @@ def _run_group(
             passed = barriers.arrive(m, step.barrier, some, counter + 1)
             for slot in step.tracked:
                 m.written[slot][some] = True
+            if m.undefined:
+                undefined.after(m, program, counter, some, None)
             if not passed:
                 return 0
             counter += 1
             continue
         if step.action == "warp":
-            if not _warp_step(m, step, counter, some):
+            if not _warp_step(m, program, step, counter, some):
                 return 0
             if some is not lanes:
                 barriers.ready(m, counter + 1, some)
@@ -193,21 +198,15 @@ def _run_group(
 
 def _allowed(m: Machine, program: Program, step: Step, guard: int, lanes: Lanes) -> Bools:
     """Which lanes the guard lets carry the instruction out."""
-    if guard in step.unproven:
-        _check_written(m, program, guard, lanes)
+    if guard in step.unproven or guard in m.undefined:
+        numbers = undefined.of(m, program, step, guard, lanes)
+        if numbers is not None:
+            undefined.report(m, numbers, lanes)
     value = m.registers[guard][lanes]
     return ~value if step.negated else value
 
 
-def _check_written(m: Machine, program: Program, slot: int, lanes: Lanes) -> None:
-    written = m.written[slot][lanes]
-    if not written.all():
-        name = program.register_names[slot]
-        message = f"{name} is read before anything was written to it"
-        m.fault_among("uninitialised-register", message, lanes, ~written, fatal=False)
-
-
-def _warp_step(m: Machine, step: Step, counter: int, lanes: Lanes) -> bool:
+def _warp_step(m: Machine, program: Program, step: Step, counter: int, lanes: Lanes) -> bool:
     """Carry out a warp-wide instruction for the lanes whose partners are here. True if that was all of them."""
     assert step.run is not None
     parked = m.parked.pop(counter, None)
@@ -224,6 +223,8 @@ def _warp_step(m: Machine, step: Step, counter: int, lanes: Lanes) -> bool:
     step.run(m, free)
     for slot in step.tracked:
         m.written[slot][free] = True
+    if m.undefined or m.loaded is not None:
+        undefined.after(m, program, counter, free, None)
     if free is lanes:
         return True
     barriers.ready(m, counter + 1, free)

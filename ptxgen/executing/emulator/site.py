@@ -60,6 +60,9 @@ class Site:
     writes: list[int] = field(default_factory=list)
     accesses: list[tuple[str, int, str]] = field(default_factory=list)   # (space, bytes, read/write/atomic/strong)
     deferred: list[int] = field(default_factory=list)
+    values: list[tuple[int, ...]] = field(default_factory=list)         # registers behind each element stored
+    needs: tuple[int, ...] = ()                                         # registers behind the address then
+    reserved: bool = False                                              # names the system's shared memory
     fences: bool = False
     atomic: bool = False
 
@@ -111,6 +114,7 @@ class Site:
             raise self.unsupported("an operand of a kind that cannot be read")
         if special.known(operand.text):
             text = operand.text
+            self.reserved |= text.startswith("%reserved_smem_offset")
             return lambda m, lanes: special.read(m, text)[lanes].astype(dtype)
         symbol = self.scope.find(operand.text)
         if isinstance(symbol, RegisterSymbol):

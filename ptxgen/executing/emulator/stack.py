@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxgen.executing.emulator import access
+from ptxgen.executing.emulator import access, undefined
 from ptxgen.executing.emulator.barriers import ready
 from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Depth, Machine
@@ -113,6 +113,8 @@ def allocate(m: Machine, lanes: Lanes, stack: Stack, size: Array, alignment: int
         inside = np.arange(longest) < ((end - start) >> region.shift)[:, None]
         granules = (place + np.arange(longest))[inside]
         region.flags[granules] &= np.uint8(255 - INITIALISED)
+        if region.origins is not None:
+            region.origins[granules] = 0
     return start.astype(np.uint64)
 
 
@@ -130,13 +132,18 @@ def copy_bytes(m: Machine, lanes: Lanes, source: Address, target: Address, size:
     inside = np.arange(size)
     region.data[starts[1] + inside] = region.data[starts[0] + inside]
     granules = np.arange(-(-size >> region.shift))
-    region.flags[(starts[1] >> region.shift) + granules] = region.flags[(starts[0] >> region.shift) + granules]
+    old, new = ((start >> region.shift) + granules for start in starts)
+    region.flags[new] = region.flags[old]
+    if region.origins is not None:
+        region.origins[new] = region.origins[old]
 
 
 def read_word(m: Machine, lanes: Lanes, source: Address, size: int) -> Array:
     """The word of `size` bytes at a place of local memory."""
     region = m.regions["local"]
-    offset = access.offsets(m, region, np.broadcast_to(source(m, lanes), (count(lanes),)), lanes)
+    address = np.broadcast_to(source(m, lanes), (count(lanes),))
+    offset = access.offsets(m, region, address, lanes)
+    undefined.note_loaded(m, region, address, offset, lanes, size, 1, "a read")
     return region.view(size)[offset // size]
 
 
@@ -147,6 +154,7 @@ def write_word(m: Machine, lanes: Lanes, target: Address, size: int, value: Arra
     region.view(size)[offset // size] = value
     granules = np.arange(max(1, size >> region.shift))
     region.flags[(offset[:, None] >> region.shift) + granules] |= np.uint8(INITIALISED)
+    undefined.stored(m, region, offset, lanes, size, 0)
 
 
 def step_of(site: Site, stack: Stack) -> Step:

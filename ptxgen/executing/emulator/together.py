@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptxgen.executing.emulator import barriers, clusters, floats, rounding, warps
+from ptxgen.executing.emulator import barriers, clusters, floats, rounding, undefined, warps
 from ptxgen.executing.emulator.causality import Role
 from ptxgen.executing.emulator.data import nothing
 from ptxgen.executing.emulator.lanes import Lanes
@@ -41,17 +41,26 @@ def shuffle(site: Site) -> Step:
     def run(m: Machine, lanes: Lanes) -> None:
         masks = mask(m, lanes) if mask else None
         source, good = warps.source_lanes(m, lanes, mode, b(m, lanes), c(m, lanes), masks)
-        if slot in m.written:
-            written = warps.from_lanes(m, lanes, m.written[slot][lanes], source)
-            if not written.all():
-                message = "the value of another lane is read before anything was written to it"
-                m.fault_among("uninitialised-register", message, lanes, ~written, fatal=False)
+        if slot in m.written or slot in m.undefined:
+            _undefined_lanes(m, lanes, slot, source)
         result = warps.from_lanes(m, lanes, value(m, lanes), source)
         put(m, lanes, result)
         if put_flag is not None:
             put_flag(m, lanes, good)
 
     return _warp_step(site, run, mask)
+
+
+def _undefined_lanes(m: Machine, lanes: Lanes, slot: int, source: Array) -> None:
+    """A lane that reads another's undefined value has one itself."""
+    known = m.undefined.get(slot)
+    numbers = undefined.unwritten(m, slot, lanes, None if known is None else known[lanes], "another lane's value")
+    if numbers is not None:
+        read = warps.from_lanes(m, lanes, numbers, source)
+        if read.any():
+            whole = np.zeros(m.lanes, np.int32)
+            whole[lanes] = read
+            m.loaded, m.loaded_from = [whole], ""
 
 
 def vote(site: Site) -> Step:
