@@ -1,4 +1,4 @@
-"""Lanes that left a loop come to its warp-wide instructions again while others are still inside: they wait for them."""
+"""Lanes that left a loop come to its warp-wide instructions again while others are still inside, and wait."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def kernel(count: str) -> str:
 .func something() {{ ret; }}
 .visible .entry k(.param .u64 trips, .param .u64 out)
 {{
-    .reg .b32 %lane, %left, %rounds, %inside, %seen, %total; .reg .b64 %at, %shift, %callee; .reg .pred %again, %always;
+    .reg .b32 %lane, %left, %rounds, %inside, %seen, %total;
+    .reg .b64 %at, %shift, %callee; .reg .pred %again, %always;
     nothing: .callprototype _ ();
     mov.u32 %lane, %tid.x; mul.wide.u32 %shift, %lane, 4; mov.u32 %total, 0; mov.u32 %rounds, {ROUNDS};
     setp.eq.u32 %always, 0, 0;
