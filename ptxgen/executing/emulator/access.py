@@ -127,6 +127,9 @@ def _explain(
     if not bad.any() and keep:
         undefined.note_loaded(m, region, address, offsets(m, region, address, lanes), lanes, size // keep, keep, verb)
         return
+    if not bad.any() and keep:
+        undefined.note_loaded(m, region, address, offsets(m, region, address, lanes), lanes, size // keep, keep, verb)
+        return
     if not bad.any():
         bad = (flags & need) != need
         place = int(np.argmax(bad))
