@@ -5,6 +5,7 @@ Addresses are int64 arrays, one per lane of the set; results and values are unsi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,10 +30,43 @@ def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Off
     offset = address - region.base
     if region.instances == 1:
         return offset
-    offset = np.where((offset < 0) | (offset >= region.stride), 0, offset)
-    if region.space == "shared":
-        return np.asarray(offset + m.block_of[lanes] * region.stride)
-    return np.asarray(offset + np.arange(m.lanes)[lanes] * region.stride)
+    offset = np.where((offset < 0) | (offset >= region.stride), region.base, address)
+    return np.asarray(offset + _starts(m, region)[lanes])
+
+
+def _starts(m: Machine, region: Region) -> npt.NDArray[np.int64]:
+    """By lane: what an address of the lane's instance is smaller by than its offset."""
+    if region.starts is None:
+        if region.space == "shared":
+            instance = m.block_of
+        else:
+            instance = np.arange(m.lanes) if region.instances > 1 else np.zeros(m.lanes, np.intp)
+        region.starts = instance * region.stride - region.base
+    return np.asarray(region.starts)
+
+
+def _locate(
+    m: Machine, region: Region, address: Addresses, lanes: Lanes, size: int, need: int, verb: str, keep: int = 0
+) -> tuple[Offsets | range, int]:
+    """Offsets of `size` bytes at each address, checked, and flags that they have: a range where one lane's bytes
+    follow on another's. Looks at single granules only where an extent's flags do not answer already."""
+    low, high = (int(address.min()), int(address.max())) if address.size else (0, 0)
+    flags = region.surely(low, high + size, need, address.size)
+    if flags & need != need or (low | high) & (size - 1):
+        offset = offsets(m, region, address, lanes)
+        return offset, check(m, region, address, offset, lanes, size, need, verb, keep=keep)
+    if region.instances == 1 and high - low == (address.size - 1) * size and bool(
+        (address[1:] - address[:-1] == size).all()
+    ):
+        for watcher in m.watchers:
+            watcher.accessed(m, region, address, lanes, size, verb)
+        return range(low - region.base, high - region.base + size, size), flags
+    if low != high and int(np.bitwise_or.reduce(address)) & (size - 1):
+        offset = offsets(m, region, address, lanes)
+        return offset, check(m, region, address, offset, lanes, size, need, verb, keep=keep)
+    for watcher in m.watchers:
+        watcher.accessed(m, region, address, lanes, size, verb)
+    return address - region.base if region.instances == 1 else address + _starts(m, region)[lanes], flags
 
 
 def _cluster_offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Offsets:
@@ -137,7 +171,9 @@ def _private(m: Machine, region: Region) -> bool:
     return region.space == "shared" and m.cluster_size == 1
 
 
-def _granules(region: Region, offset: Offsets, width: int) -> Offsets:
+def _granules(region: Region, offset: Offsets | range, width: int) -> Offsets | slice:
+    if isinstance(offset, range):
+        return slice(offset.start >> region.shift, offset.stop >> region.shift)
     place = offset >> region.shift
     parts = width >> region.shift
     if parts <= 1:
@@ -150,9 +186,12 @@ def _spread(values: Array, region: Region, width: int) -> Array:
     return values if parts <= 1 else np.repeat(values, parts)
 
 
-def _touch(m: Machine, region: Region, offset: Offsets, lanes: Lanes, width: int, time: int) -> races.Touch:
+def _touch(m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, width: int, time: int) -> races.Touch:
     where = _granules(region, offset, width)
-    low, high = (0, region.flags.size) if _private(m, region) else (int(where.min()), int(where.max()))
+    if isinstance(where, slice):
+        low, high = where.start, where.stop - 1
+    else:
+        low, high = (0, region.flags.size) if _private(m, region) else (int(where.min()), int(where.max()))
     order = m.order
     return races.Touch(
         where, width >> region.shift, low, high, lanes, time, m.tags, order.block_sync, order.warp_sync
@@ -165,7 +204,7 @@ def _race(
 ) -> None:
     parts = bad.size // address.size
     place = int(np.argmax(bad)) // parts
-    granule = int(touch.where[int(np.argmax(bad))])
+    granule = int(touch.granules()[int(np.argmax(bad))])
     lanes = touch.lanes
     races.settle(trace, m.order, private=_private(m, region), low=granule, high=granule)
     tag = int(trace.tag[granule])
@@ -182,7 +221,7 @@ def _race(
 
 def _trace_check(
     m: Machine, region: Region, touch: races.Touch, address: Addresses,
-    against: tuple[tuple[races.Trace | None, str], ...], now: str, harmless: Bools | None = None,
+    against: tuple[tuple[races.Trace | None, str], ...], now: str, harmless: Callable[[], Bools] | None = None,
 ) -> None:
     for trace, before in against:
         if trace is None:
@@ -192,12 +231,12 @@ def _trace_check(
             continue
         if m.order.causality is not None and trace is region.atomics:
             places = np.flatnonzero(bad)
-            numbers, there = touch.by_granule(m.tags)[places] - m.order.first_tag, touch.where[places]
+            numbers, there = touch.by_granule(m.tags)[places] - m.order.first_tag, touch.granules()[places]
             bad[places] = ~m.order.causality.saw(numbers, region.space, there, trace.time[there])
             if not bad.any():
                 continue
         if harmless is not None and before == "wrote":
-            bad &= ~_spread(harmless, region, touch.parts << region.shift)
+            bad &= ~_spread(harmless(), region, touch.parts << region.shift)
             if not bad.any():
                 continue
         _race(m, region, trace, touch, address, bad, now, before)
@@ -208,18 +247,16 @@ def load(
     keep: bool = False,
 ) -> list[Array]:
     """`count` neighbouring elements of `width` bytes from each address, undefined ones too if `keep`."""
-    offset = offsets(m, region, address, lanes)
-    flags = check(m, region, address, offset, lanes, width * count, MAPPED | INITIALISED, "a read",
-                  keep=count if keep else 0)
+    need = MAPPED | INITIALISED
+    offset, flags = _locate(m, region, address, lanes, width * count, need, "a read", keep=count if keep else 0)
     # Where nothing may be written nothing can race.
     traced = region.reads is not None and bool(flags & WRITABLE)
     words = region.view(width)
-    bits = width.bit_length() - 1
     time = m.tick()
     result = []
     for element in range(count):
-        here = offset + element * width if element else offset
-        result.append(words.take(here >> bits, mode="clip"))
+        here, place = _element(offset, element, width, count)
+        result.append(words[place].copy() if isinstance(place, slice) else words.take(place, mode="clip"))
         if not traced or region.reads is None:
             continue
         touch = _touch(m, region, here, lanes, width, time)
@@ -239,15 +276,12 @@ def store(
     strong: bool = False,
 ) -> None:
     """Neighbouring elements to each address; among lanes that write one place the last wins."""
-    offset = offsets(m, region, address, lanes)
-    check(m, region, address, offset, lanes, width * len(values), MAPPED | WRITABLE, "a write")
+    offset, _ = _locate(m, region, address, lanes, width * len(values), MAPPED | WRITABLE, "a write")
     m.changes += 1
     words = region.view(width)
-    bits = width.bit_length() - 1
     time = m.tick()
     for element, value in enumerate(values):
-        here = offset + element * width if element else offset
-        place = here >> bits
+        here, place = _element(offset, element, width, len(values))
         if region.writes is None:
             words[place] = value
         elif strong:
@@ -258,36 +292,50 @@ def store(
             if region.atomics is not None:
                 races.remember(region.atomics, touch, m.order, private=_private(m, region))
         else:
-            _plain_store(m, region, here, address, lanes, width, value, time)
+            _plain_store(m, region, here, place, address, lanes, width, value, time)
         note_written(region, here, width)
         if m.carried is not None:
-            undefined.stored(m, region, here, lanes, width, element)
+            undefined.stored(m, region, np.asarray(here), lanes, width, element)
 
 
-def note_written(region: Region, offset: Offsets, width: int) -> None:
+def _element(
+    offset: Offsets | range, element: int, width: int, count: int
+) -> tuple[Offsets | range, Offsets | slice]:
+    """Of accesses of `count` elements each the offsets of one element, and its places among words of that width."""
+    bits = width.bit_length() - 1
+    if not isinstance(offset, range):
+        here = offset + element * width if element else offset
+        return here, here >> bits
+    if count == 1:
+        return offset, slice(offset.start >> bits, offset.stop >> bits)
+    here = np.arange(offset.start + element * width, offset.stop, offset.step)
+    first = (offset.start >> bits) + element
+    return here, slice(first, offset.stop >> bits, count)
+
+
+def note_written(region: Region, offset: Offsets | range, width: int) -> None:
     """`width` bytes at each of these places hold something from now on."""
     if region.uninitialised:
         region.flags[_granules(region, offset, width)] |= INITIALISED
 
 
 def _plain_store(
-    m: Machine, region: Region, offset: Offsets, address: Addresses, lanes: Lanes, width: int, value: Array, time: int
+    m: Machine, region: Region, offset: Offsets | range, place: Offsets | slice, address: Addresses, lanes: Lanes,
+    width: int, value: Array, time: int,
 ) -> None:
     assert region.writes is not None
     words = region.view(width)
-    place = offset >> (width.bit_length() - 1)
-    # Two threads that store the same value are not reported: whichever comes last, the result is the same.
-    same = words[place] == value
     against = (
         (region.writes, "wrote"), (region.reads, "read"), (region.strong_reads, "read"),
         (region.atomics, "changed atomically"),
     )
     touch = _touch(m, region, offset, lanes, width, time)
-    _trace_check(m, region, touch, address, against, "writes", same)
+    # Two threads that store the same value are not reported: whichever comes last, the result is the same.
+    _trace_check(m, region, touch, address, against, "writes", lambda: np.asarray(words[place] == value))
     words[place] = value
     races.remember(region.writes, touch, m.order, private=_private(m, region))
-    lost = words[place] != value
-    if lost.any():
+    lost = words[place] != value if not isinstance(place, slice) else None
+    if lost is not None and lost.any():
         _race(m, region, region.writes, touch, address, _spread(lost, region, width), "writes", "wrote")
 
 

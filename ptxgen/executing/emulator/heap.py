@@ -11,7 +11,7 @@ import numpy as np
 
 from ptxgen.executing.emulator.lanes import Lanes, count, lane_at
 from ptxgen.executing.emulator.machine import Machine
-from ptxgen.executing.emulator.memory import MAPPED, WRITABLE, Region
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
 from ptxgen.executing.emulator.values import Array
 
 NAME = "the device heap"
@@ -24,6 +24,7 @@ _Getter = Callable[[Machine, Lanes], Array]
 def _flag(region: Region, start: int, size: int, flags: int) -> None:
     place = (start - region.base) >> region.shift
     region.flags[place : place + (size >> region.shift)] = flags
+    region.forget(MAPPED | INITIALISED, at=start)
 
 
 def unmap(region: Region, start: int, size: int) -> None:

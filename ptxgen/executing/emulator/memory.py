@@ -73,6 +73,9 @@ class Region:
     atomics: Trace | None = None
     strong_reads: Trace | None = None
     views: dict[int, Array] = field(default_factory=dict)
+    starts: Array = None                       # by lane: what turns an address into an offset into `data`
+    sure: list[int] = field(default_factory=list)      # by extent: flags that each of its granules has
+    doubts: int = 0                            # accesses by lanes since it was last looked what is sure
     origins: npt.NDArray[np.int32] | None = None       # by granule: where what it holds was left undefined
 
     def view(self, width: int) -> Array:
@@ -86,6 +89,32 @@ class Region:
         start = extent.start - self.base
         return self.data[start : start + extent.size]
 
+    def surely(self, low: int, high: int, need: int, lanes: int) -> int:
+        """Flags that every byte from `low` to before `high` (addresses) has in all instances; 0 if they may differ.
+
+        It is cheaper to know than to look, so when `need` is not known of an extent, all of it is looked at as soon
+        as accesses of so many `lanes` have looked at as many granules.
+        """
+        for number, extent in enumerate(self.extents):
+            if extent.start <= low and high <= extent.stop:
+                flags = self.sure[number]
+                if flags & need != need and flags & MAPPED:
+                    self.doubts += lanes
+                    first, last = (extent.start - self.base) >> self.shift, (extent.stop - self.base) >> self.shift
+                    if self.doubts >= (last - first) * self.instances:
+                        self.doubts = 0
+                        rows = self.flags.reshape(self.instances, -1)[:, first:last]
+                        flags = self.sure[number] = int(np.bitwise_and.reduce(rows, axis=None))
+                return flags
+        return 0
+
+    def forget(self, flags: int = INITIALISED, at: int | None = None) -> None:
+        """Some granules, of the extent with address `at`, may have lost these flags."""
+        self.sure = [
+            known & ~flags if at is None or extent.start <= at < extent.stop else known
+            for known, extent in zip(self.sure, self.extents, strict=True)
+        ]
+
     def copy(self) -> Region:
         """An independent copy, traces included."""
         traces = (self.reads, self.writes, self.atomics, self.strong_reads)
@@ -93,7 +122,7 @@ class Region:
         return Region(
             self.space, self.base, self.stride, self.instances, self.shift, self.extents, self.data.copy(),
             self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2], twin[3],
-            origins=None if self.origins is None else self.origins.copy(),
+            origins=None if self.origins is None else self.origins.copy(), sure=list(self.sure),
         )
 
 
@@ -117,14 +146,16 @@ def make_region(
     data = np.zeros(stride * instances, np.uint8)
     flags = np.zeros(data.size >> shift, np.uint8)
     rows = flags.reshape(instances, stride >> shift)
+    sure = []
     for extent in extents:
         value = MAPPED | (INITIALISED if extent.initialised else 0) | (WRITABLE if extent.writable else 0)
         rows[:, (extent.start - base) >> shift : (extent.stop - base) >> shift] = value
+        sure.append(value)
     both = traced and strong
     traces = [Trace.over(flags.size) if wanted else None for wanted in (traced, traced, both, both)]
     return Region(
         space, base, stride, instances, shift, extents, data, flags, any(not e.initialised for e in extents),
-        traces[0], traces[1], traces[2], traces[3],
+        traces[0], traces[1], traces[2], traces[3], sure=sure,
     )
 
 

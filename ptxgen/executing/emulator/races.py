@@ -93,6 +93,10 @@ class Touch:
     block_sync: Tags
     warp_sync: Tags
 
+    def granules(self) -> Tags:
+        """`where` as an array."""
+        return np.arange(self.where.start, self.where.stop) if isinstance(self.where, slice) else self.where
+
     def by_granule(self, values: Tags) -> Tags:
         """Of an array by lane of the batch, the element for each granule."""
         mine = values[self.lanes]
@@ -252,7 +256,7 @@ def _part(touch: Touch, chosen: Bools) -> Touch:
     assert lanes is not None
     if lanes is touch.lanes:
         return touch
-    where = touch.where[np.repeat(chosen, touch.parts) if touch.parts > 1 else chosen]
+    where = touch.granules()[np.repeat(chosen, touch.parts) if touch.parts > 1 else chosen]
     return replace(touch, where=where, lanes=lanes)
 
 

@@ -113,6 +113,7 @@ def allocate(m: Machine, lanes: Lanes, stack: Stack, size: Array, alignment: int
         inside = np.arange(longest) < ((end - start) >> region.shift)[:, None]
         granules = (place + np.arange(longest))[inside]
         region.flags[granules] &= np.uint8(255 - INITIALISED)
+        region.forget()
         if region.origins is not None:
             region.origins[granules] = 0
     return start.astype(np.uint64)
@@ -134,6 +135,7 @@ def copy_bytes(m: Machine, lanes: Lanes, source: Address, target: Address, size:
     granules = np.arange(-(-size >> region.shift))
     old, new = ((start >> region.shift) + granules for start in starts)
     region.flags[new] = region.flags[old]
+    region.forget()
     if region.origins is not None:
         region.origins[new] = region.origins[old]
 
