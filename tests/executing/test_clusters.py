@@ -51,8 +51,28 @@ def test_blocks_of_a_cluster_see_each_others_shared_memory() -> None:
     assert np.array_equal(found, want)
 
 
+@pytest.mark.parametrize("parts", [2, 4, 16])
+def test_threads_may_come_to_the_clusters_barrier_in_several_branches(parts: int) -> None:
+    """Whoever waits late knows as much as whoever waited when the last one came, phase after phase."""
+    branches = "".join(
+        f"setp.ne.u32 %p1, %r15, {part}; @%p1 bra $L_{part}x; barrier.cluster.arrive; barrier.cluster.wait; "
+        f"$L_{part}x:\n" for part in range(parts)
+    )
+    swap = SWAP.replace("BARRIER", f"and.b32 %r15, %r1, {parts - 1};\n{branches}")
+    again = swap.replace("x:", "y:").replace("x;", "y;").replace("[%rd4]", "[%rd5]")
+    found = result(swap + again, blocks=4, cluster=CLUSTER).reshape(2, 2, 256)
+    assert np.array_equal(found, (np.arange(1024, dtype=np.uint32) * 3 + 1).reshape(2, 2, 256))
+
+
 def test_without_the_clusters_barrier_it_is_a_race() -> None:
     assert "race" in kinds(run(SWAP.replace("BARRIER", "bar.sync 0;"), blocks=4, cluster=CLUSTER))
+
+
+@pytest.mark.parametrize("scope", ["cluster", "gpu", "sys"])
+def test_a_relaxed_arrival_tells_what_a_fence_before_it_covers(scope: str) -> None:
+    relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;"
+    assert not kinds(run(SWAP.replace("BARRIER", f"fence.acq_rel.{scope};" + relaxed), blocks=2, cluster=CLUSTER))
+    assert "race" in kinds(run(SWAP.replace("BARRIER", relaxed), blocks=2, cluster=CLUSTER))
 
 
 def test_generic_addresses_lead_to_other_blocks_too() -> None:

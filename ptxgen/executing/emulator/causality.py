@@ -137,7 +137,7 @@ class Causality:
         for key in np.unique(keys).tolist():
             mine = lanes[keys == key]
             told = self._together(order, mine, now) if releases else self.clocks.join_all(
-                self._covered(lane, DEVICE) for lane in mine.tolist()
+                self._covered(lane, BLOCK) for lane in mine.tolist()
             )
             self.arrived[key] = self.clocks.join(self.arrived.get(key, 0), told)
 
@@ -158,7 +158,7 @@ class Causality:
             if acquires and number:
                 self._learn(order, mine, np.full(mine.size, number, np.int32))
             elif number:
-                self.seen[DEVICE, mine] = [self.clocks.join(int(old), number) for old in self.seen[DEVICE, mine]]
+                self.seen[BLOCK, mine] = [self.clocks.join(int(old), number) for old in self.seen[BLOCK, mine]]
 
     def meet(self, order: Order, came: Array, waiting: Array, block_of: Array) -> None:
         """A barrier in each block, of which `order` knows nothing yet: what lanes that came know, have seen or have

@@ -17,8 +17,6 @@ from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import Array
 
 _OWN = (1 << RANK_SHIFT) - 1
-#: A cluster's barrier is known by this number less the cluster's; mbarriers are by their places.
-_KEYS = -1
 _RANKS = ((1 << WINDOW_SHIFT) - 1) & ~_OWN
 
 
@@ -84,11 +82,15 @@ def barrier(site: Site) -> Run | Step:
             m.fault_among("barrier", "a thread arrives again at the cluster's barrier without waiting", lanes, twice)
         m.cluster_arrived[lanes] += 1
         if m.order.causality is not None:
-            clusters = m.block_of[lanes] // m.cluster_size
-            m.order.causality.arrive(m.order, _KEYS - clusters, as_array(lanes), m.tick(), releases=releases)
+            m.order.causality.arrive(m.order, _keys(m, lanes), as_array(lanes), m.tick(), releases=releases)
         release(m)
 
     return arrive
+
+
+def _keys(m: Machine, lanes: Lanes) -> Array:
+    """What the phase of their cluster's barrier is known by that lanes arrived for; mbarriers are by their places."""
+    return -1 - 2 * (m.block_of[lanes] // m.cluster_size) - (m.cluster_arrived[lanes] & 1)
 
 
 def wait(m: Machine, lanes: Lanes, resume: int) -> None:
@@ -120,10 +122,11 @@ def release(m: Machine) -> None:
             m.cluster_waiting.append((lanes[~free], resume, line))
     if freed:
         everyone = np.sort(np.concatenate(freed))
-        causality, clusters = m.order.causality, cluster_of[everyone]
+        causality, keys = m.order.causality, _keys(m, everyone)
         if causality is not None:
-            causality.complete((_KEYS - np.unique(clusters)).tolist())
-            causality.attend(m.order, _KEYS - clusters, everyone)
+            # Those who wait late find the phase complete already.
+            causality.complete(key for key in np.unique(keys).tolist() if key in causality.arrived)
+            causality.attend(m.order, keys, everyone)
 
 
 def deadlock(m: Machine) -> None:
