@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from bench.vectors.inputs import FORMATS, Words, column, every_word, word_bits
 from ptxgen.executing import Buffer, Executor, Launch
+from ptxgen.executing.emulator.instructions import needs_gpu
 from ptxgen.isa import Expansion, Operand, Table, Version
 from ptxgen.isa.conformance import covering
 
@@ -36,6 +37,8 @@ _LEFT = frozenset({
 _CARRIES_IN = frozenset({"addc", "subc", "madc"})
 #: Whose word on other lanes is only defined where all take part.
 _MASKS = frozenset({"membermask"})
+#: `every_form` by version of the table and target.
+_EVERY: dict[tuple[str, str], tuple[Expansion, ...]] = {}
 #: A word that only an instruction can make.
 _POLICY = "cache-policy"
 _SPACES = {"": "global", "global": "global", "shared": "shared", "shared::cta": "shared"}
@@ -149,12 +152,26 @@ def vectors(table: Table, arch: str) -> Iterator[Vector]:
 
 
 def forms(table: Table, arch: str) -> tuple[Expansion, ...]:
-    """The covering expansions and the profile that a target has, without those left to whole kernels."""
-    found: dict[tuple[object, ...], Expansion] = {}
-    for expansion in (*covering(table), *table.offered()):
-        if expansion.name not in _LEFT and table.unavailable(expansion, arch, NEWEST) is None:
-            found.setdefault((expansion.opcode, _signature(expansion)), expansion)
-    return tuple(found.values())
+    """Those that a kernel of one instruction may show."""
+    return tuple(expansion for expansion in every_form(table, arch) if expansion.name not in _LEFT)
+
+
+def every_form(table: Table, arch: str) -> tuple[Expansion, ...]:
+    """The covering expansions and the profile that a target has and the emulator runs; of those that differ in
+    constants alone, one."""
+    known = _EVERY.get((table.version, arch))
+    if known is None:
+        found: dict[tuple[str, str], Expansion] = {}
+        for expansion in (*covering(table), *table.offered()):
+            if table.unavailable(expansion, arch, NEWEST) is None and not needs_gpu(expansion.opcode):
+                found.setdefault(form_key(expansion), expansion)
+        known = _EVERY[table.version, arch] = tuple(found.values())
+    return known
+
+
+def form_key(expansion: Expansion) -> tuple[str, str]:
+    """What tells a form from others: its opcode and what its operands are."""
+    return expansion.opcode, _signature(expansion)
 
 
 def _signature(expansion: Expansion) -> str:
