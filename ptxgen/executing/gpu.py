@@ -37,6 +37,7 @@ Assemble = Callable[[str, str], bytes | None]
 #: Blocks of a cluster that any device with clusters takes.
 _SMALL_CLUSTER = 8
 
+#: What the driver says of a kernel that it stopped; the rest, such as LAUNCH_FAILED, is a trap.
 _FAULTS: Mapping[str, FaultKind] = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "out-of-bounds",
     "CUDA_ERROR_MISALIGNED_ADDRESS": "misaligned",
@@ -44,9 +45,7 @@ _FAULTS: Mapping[str, FaultKind] = {
     "CUDA_ERROR_INVALID_PC": "out-of-bounds",
     "CUDA_ERROR_HARDWARE_STACK_ERROR": "stack-overflow",
     "CUDA_ERROR_LAUNCH_TIMEOUT": "time-limit",
-    "CUDA_ERROR_ASSERT": "trap",
 }
-_TRAPS = frozenset({"CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_INSTRUCTION"})
 _ASSERTION = re.compile(
     r"block: \[(\d+),(\d+),(\d+)\], thread: \[(\d+),(\d+),(\d+)\] Assertion `(.*)` failed", re.DOTALL
 )
@@ -148,7 +147,7 @@ class GpuExecutor:
             self.close()
             return _failed("launch", f"the GPU process died during the launch: {error}", arguments)
         if answer["status"] == "error":
-            return self._error(answer, ptx, arguments)
+            return self._error(answer, arguments)
         if chosen.allocates:
             self.close()                        # what was never freed stays in the heap of the process
         buffers = final_buffers(arguments, contents)
@@ -188,7 +187,7 @@ class GpuExecutor:
             )
         return ptx.encode() + b"\0", "ptx"
 
-    def _error(self, answer: Mapping[str, Any], ptx: str, arguments: Sequence[Argument]) -> Outcome:
+    def _error(self, answer: Mapping[str, Any], arguments: Sequence[Argument]) -> Outcome:
         """The outcome for a CUDA error. Raises PtxgenError where the kernel is not to blame."""
         error, stage, detail = str(answer["error"]), str(answer["stage"]), str(answer["detail"])
         said = self._worker.complaints() if self._worker is not None else ""
@@ -205,11 +204,7 @@ class GpuExecutor:
                               fix="use smaller sizes, or free memory on the GPU")
         words = {"load": "the driver refused the code", "launch": "the launch was refused"}
         message = f"{words.get(stage, 'the kernel failed')}: {f'{error}: {detail}' if detail else error}"
-        kind: FaultKind = "launch"
-        if stage not in words:
-            kind = _FAULTS.get(error, "launch")
-            if error in _TRAPS and re.search(r"\b(trap|brkpt)\s*;", ptx):
-                kind = "trap"
+        kind: FaultKind = "launch" if stage in words else _FAULTS.get(error, "trap")
         if error == "CUDA_ERROR_ASSERT" and (found := _ASSERTION.search(said)):
             message, block, thread = f"an assertion failed: {found[7]}", _three(found, 1), _three(found, 4)
             fault = Fault(kind, message, block=block, thread=thread)

@@ -211,19 +211,25 @@ class Gpu:
         if kept and key in self._modules:
             self._modules.move_to_end(key)
             return self._modules[key]
-        options = self._driver.CUjit_option
-        log = bytearray(_LOG)
-        names = [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES] if form == "ptx" else []
-        values = [log, len(log)] if names else []
-        error, module = self._driver.cuLibraryLoadData(code, names, values, len(names), [], [], 0)
+        error, module = self._driver.cuLibraryLoadData(code, [], [], 0, [], [], 0)
         if int(error) != 0:
-            said = bytes(log).split(b"\0")[0].decode(errors="replace")
-            raise StageError("load", error.name, " ".join(said.split()))
+            raise StageError("load", error.name, self._complaint(code) if form == "ptx" else "")
         if kept:
             self._modules[key] = module
             if len(self._modules) > MODULES_KEPT:
                 self._driver.cuLibraryUnload(self._modules.popitem(last=False)[1])
         return module
+
+    def _complaint(self, code: bytes) -> str:
+        """What the driver's compiler says of PTX that it refuses. Loading a library leaves its log empty, loading a
+        module does not."""
+        options = self._driver.CUjit_option
+        log = bytearray(_LOG)
+        names = [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        error, module = self._driver.cuModuleLoadDataEx(code, len(names), names, [log, len(log)])
+        if int(error) == 0:
+            self._driver.cuModuleUnload(module)
+        return " ".join(bytes(log).split(b"\0")[0].decode(errors="replace").split())
 
     def _function(self, module: Any, entry: str) -> Any:
         kernel = self._call("load", self._driver.cuLibraryGetKernel, module, entry.encode())

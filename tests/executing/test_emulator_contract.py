@@ -3,7 +3,7 @@
 import contract_launches
 import pytest
 from contract_faults import FAULTS, Faulty, check_fault
-from executor_contract import CASES, Case, check
+from executor_contract import CASES, Case, check, kernel, line
 
 from ptxgen.errors import UsageError
 from ptxgen.executing import Argument, Launch, make_executor
@@ -35,6 +35,13 @@ def test_what_the_caller_did_wrong(ptx: str, entry: str | None, arguments: list[
 def test_launches_that_cannot_be(ptx: str, launch: Launch) -> None:
     outcome = EMULATOR.run(ptx, "k", launch, [])
     assert [fault.kind for fault in outcome.faults] == ["launch"], outcome.faults
+
+
+def test_static_shared_memory_that_ptxas_refuses() -> None:
+    """The limit is that of a file's assembly; a driver that compiles PTX takes more."""
+    for size, kinds in ((49_152, []), (49_153, ["launch"])):
+        text = kernel("st.shared.u8 [much], 1;", "", f".shared .b8 much[{size}];", before="")
+        assert [fault.kind for fault in EMULATOR.run(text, "k", line(1), []).faults] == kinds
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -162,17 +162,29 @@ def cuKernelSetAttribute(attribute, value, kernel, device):
     return (OK,)
 
 
-def cuLibraryLoadData(code, options, values, count, more, more_values, more_count):
-    error, said = OK, b""
+def _compiled(code):
     if b".version 99.0" in code:
-        error, said = CUresult.CUDA_ERROR_UNSUPPORTED_PTX_VERSION, b"ptxas application ptx input, line 1; too new"
-    elif b"nonsense" in code:
-        error, said = CUresult.CUDA_ERROR_INVALID_PTX, b"ptxas application ptx input, line 5; error: nonsense"
-    if count:
-        values[0][: len(said)] = said
+        return CUresult.CUDA_ERROR_UNSUPPORTED_PTX_VERSION, b"ptxas application ptx input, line 1; too new"
+    if b"nonsense" in code:
+        return CUresult.CUDA_ERROR_INVALID_PTX, b"ptxas application ptx input, line 5; error: nonsense"
+    return OK, b""
+
+
+def cuLibraryLoadData(code, options, values, count, more, more_values, more_count):
+    error, _ = _compiled(code)
     handle = len(_modules) + 1
     _modules[handle] = bytearray(code)
     return error, handle
+
+
+def cuModuleLoadDataEx(code, count, options, values):
+    error, said = _compiled(code)
+    values[0][: len(said)] = said
+    return error, 1
+
+
+def cuModuleUnload(module):
+    return (OK,)
 
 
 def cuLibraryUnload(module):
