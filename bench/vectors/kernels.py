@@ -62,7 +62,7 @@ class Vector:
     block: int = BLOCK                              # threads
     others: tuple[Expansion, ...] = ()               # forms that the kernel shows as well
     seen: Seen = "out"
-    unordered: bool = False                          # rows come in any order, each as often as before
+    unordered: bool = False                          # which thread has which result may differ
 
 
 @dataclass
@@ -357,11 +357,10 @@ def run(vector: Vector, executor: Executor) -> tuple[npt.NDArray[np.uint8] | Non
     final, kept = outcome.buffers[1], outcome.buffers[2]
     assert final is not None
     assert kept is not None
-    rows = packed(np.asarray(final, np.uint64).reshape(vector.rows, -1), vector.result_bits)
+    words = np.asarray(final, np.uint64).reshape(vector.rows, -1)
+    rows = packed(np.sort(words, axis=0) if vector.unordered else words, vector.result_bits)
     if vector.seen == "cells":
         rows = np.concatenate([rows, np.asarray(kept, np.uint64).view(np.uint8).reshape(vector.rows, -1)], axis=1)
-    if vector.unordered:
-        rows = rows[np.lexsort(rows.T)]
     return rows, ""
 
 
