@@ -19,6 +19,7 @@ from ptxgen.executing.checking import (
     demands_of,
     find_entry,
 )
+from ptxgen.executing.gpu_worker import Blob
 from ptxgen.executing.protocol import Alias, Argument, Buffer, Scalar, Value
 from ptxgen.ptx import parse
 from ptxgen.ptx.tree import Block, Function, Module, Statement, Variable
@@ -101,16 +102,16 @@ def _bfloat16(value: float) -> int:
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF
 
 
-def describe(entry: Entry, arguments: Sequence[Argument]) -> tuple[list[dict[str, Any]], list[bytes]]:
+def describe(entry: Entry, arguments: Sequence[Argument]) -> tuple[list[dict[str, Any]], list[Blob]]:
     """What the worker is told of each argument, and its bytes. Raises UsageError where they do not fit the
     signature."""
     check_buffers(arguments)
     check_arguments(entry.name, entry.parameters, arguments)
     described: list[dict[str, Any]] = []
-    blobs: list[bytes] = []
+    blobs: list[Blob] = []
     for argument in arguments:
         if isinstance(argument, Buffer):
-            blobs.append(argument.data.tobytes())
+            blobs.append(_bytes_of(argument.data))
             described.append({"kind": "buffer", "offset": argument.offset})
         elif isinstance(argument, Alias):
             blobs.append(b"")
@@ -121,13 +122,18 @@ def describe(entry: Entry, arguments: Sequence[Argument]) -> tuple[list[dict[str
     return described, blobs
 
 
-def given_bytes(arguments: Sequence[Argument]) -> list[bytes]:
+def _bytes_of(data: npt.NDArray[np.generic]) -> Blob:
+    """The array in C order, without a copy where it is so already."""
+    return np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
+
+
+def given_bytes(arguments: Sequence[Argument]) -> list[Blob]:
     """The contents every buffer was given with, in order."""
-    return [argument.data.tobytes() for argument in arguments if isinstance(argument, Buffer)]
+    return [_bytes_of(argument.data) for argument in arguments if isinstance(argument, Buffer)]
 
 
 def final_buffers(
-    arguments: Sequence[Argument], contents: Sequence[bytes]
+    arguments: Sequence[Argument], contents: Sequence[Blob]
 ) -> tuple[npt.NDArray[np.generic] | None, ...]:
     """Final contents for each argument, in the shape and type it was given with; None for what is passed by value.
     `contents` holds the bytes of each buffer, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -11,15 +12,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import gpu_worker
+from ptxgen.executing.gpu_worker import Blob
 
 #: Seconds the worker may take to start: importing cuda and making a context.
 START_LIMIT = 120.0
 #: Seconds without a byte going through after which a worker that is sent something counts as dead.
 STALL_LIMIT = 30.0
+#: Bytes that a pipe holds, where the system lets it.
+_PIPE = 1 << 20
 #: Bytes an answer may have besides the contents of the buffers; what is printed can grow sixfold on its way.
 _ANSWER = 8 * gpu_worker.PRINTED_KEPT
 
@@ -51,6 +55,9 @@ class Worker:
         )
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError, AttributeError):          # more than the system allows, or no Linux
+                fcntl.fcntl(cast(IO[bytes], pipe), fcntl.F_SETPIPE_SZ, _PIPE)
         self.alive = True
         try:
             hello, _ = self._receive(START_LIMIT, 0)
@@ -73,8 +80,8 @@ class Worker:
         self.driver = int(hello["driver"])
 
     def ask(
-        self, header: Mapping[str, Any], blobs: Sequence[bytes], limit: float
-    ) -> tuple[dict[str, Any], list[bytes]]:
+        self, header: Mapping[str, Any], blobs: Sequence[Blob], limit: float
+    ) -> tuple[dict[str, Any], list[Blob]]:
         """Send one launch, wait for its answer and the contents of its buffers. Raises TimeoutError after `limit`
         seconds, WorkerLost."""
         try:
@@ -112,7 +119,7 @@ class Worker:
         self._process.wait()
         self._errors.close()
 
-    def _send(self, parts: Sequence[bytes]) -> None:
+    def _send(self, parts: Sequence[Blob]) -> None:
         assert self._process.stdin is not None
         descriptor = self._process.stdin.fileno()
         for part in parts:
@@ -123,7 +130,7 @@ class Worker:
                 with contextlib.suppress(BlockingIOError):
                     rest = rest[os.write(descriptor, rest[: 1 << 20]) :]
 
-    def _receive(self, limit: float, contents: int) -> tuple[dict[str, Any], list[bytes]]:
+    def _receive(self, limit: float, contents: int) -> tuple[dict[str, Any], list[Blob]]:
         deadline = time.monotonic() + limit
         (length,) = struct.unpack("<Q", self._read(8, deadline))
         if length > contents + _ANSWER:
@@ -137,19 +144,20 @@ class Worker:
             raise WorkerLost("broken message: it says nothing that a worker says")
         return header, blobs
 
-    def _read(self, count: int, deadline: float) -> bytes:
+    def _read(self, count: int, deadline: float) -> bytearray:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
-        parts = bytearray()
-        while len(parts) < count:
+        whole = bytearray(count)
+        rest = memoryview(whole)
+        while rest:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([descriptor], [], [], left)[0]:
                 raise TimeoutError
-            part = os.read(descriptor, min(count - len(parts), 1 << 20))
-            if not part:
+            got = os.readv(descriptor, [rest])
+            if not got:
                 raise WorkerLost(self._last_words())
-            parts += part
-        return bytes(parts)
+            rest = rest[got:]
+        return whole
 
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

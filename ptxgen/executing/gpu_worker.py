@@ -22,7 +22,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,23 +40,25 @@ STACKS = (16384, 4096)
 _LOG = 8192
 
 Bytes = npt.NDArray[np.uint8]
+#: Bytes on their way, in whoever's memory.
+Blob: TypeAlias = "bytes | memoryview"
 
 
-def message_parts(header: Mapping[str, Any], blobs: Sequence[bytes]) -> list[bytes]:
+def message_parts(header: Mapping[str, Any], blobs: Sequence[Blob]) -> list[Blob]:
     """One message, in pieces to be sent one after the other."""
     head = json.dumps({**header, "sizes": [len(blob) for blob in blobs]}).encode()
     total = 4 + len(head) + sum(len(blob) for blob in blobs)
     return [struct.pack("<QI", total, len(head)) + head, *blobs]
 
 
-def write_message(stream: BinaryIO, header: Mapping[str, Any], blobs: Sequence[bytes]) -> None:
+def write_message(stream: BinaryIO, header: Mapping[str, Any], blobs: Sequence[Blob]) -> None:
     """Send one message and flush. Raises OSError when the other side is gone."""
     for part in message_parts(header, blobs):
         stream.write(part)
     stream.flush()
 
 
-def split_message(body: bytes) -> tuple[dict[str, Any], list[bytes]]:
+def split_message(body: bytes | bytearray) -> tuple[dict[str, Any], list[Blob]]:
     """Header and blobs of a message without its leading length. Raises ValueError for a broken one."""
     try:
         (length,) = struct.unpack_from("<I", body)
@@ -64,7 +66,7 @@ def split_message(body: bytes) -> tuple[dict[str, Any], list[bytes]]:
         blobs = []
         at = 4 + length
         for size in header["sizes"]:
-            blobs.append(body[at : at + size])
+            blobs.append(memoryview(body)[at : at + size])
             at += size
     except (struct.error, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"broken message: {error}") from error
@@ -73,7 +75,7 @@ def split_message(body: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, blobs
 
 
-def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[bytes]] | None:
+def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[Blob]] | None:
     """The next message, None at the end of the stream. Raises ValueError for a broken one."""
     start = stream.read(8)
     if not start:
@@ -162,13 +164,13 @@ class Gpu:
         """Whether the context outlived what went wrong."""
         return int(self._driver.cuCtxSynchronize()[0]) == 0
 
-    def run(self, header: Mapping[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    def run(self, header: Mapping[str, Any], blobs: Sequence[Blob]) -> tuple[dict[str, Any], list[Blob]]:
         """Launch once. `blobs[0]` is the code, then one blob an argument: the contents of a buffer, the
         bytes of what is passed by value, nothing for an alias. Answers the final contents of the buffers, in order,
         and the arguments whose guards were overwritten. Raises StageError."""
         if header["calls"]:
             self._need_stack()
-        module = self._module(blobs[0], str(header["format"]), kept=not header["afresh"])
+        module = self._module(bytes(blobs[0]), str(header["format"]), kept=not header["afresh"])
         pointers: dict[int, tuple[Any, int, int]] = {}          # argument: allocation, offset, bytes
         allocated: list[Any] = []
         try:
@@ -178,7 +180,7 @@ class Gpu:
                     offset = int(argument["offset"])
                     allocated.append(self._upload(blob, offset))
                     pointers[index] = (allocated[-1], offset, len(blob))
-            values = []
+            values: list[Blob] = []
             for index, (argument, blob) in enumerate(zip(header["arguments"], blobs[1:], strict=True)):
                 if argument["kind"] == "value":
                     values.append(blob)
@@ -235,7 +237,7 @@ class Gpu:
         kernel = self._call("load", self._driver.cuLibraryGetKernel, module, entry.encode())
         return self._call("load", self._driver.cuKernelGetFunction, kernel)
 
-    def _upload(self, data: bytes, offset: int) -> Any:
+    def _upload(self, data: Blob, offset: int) -> Any:
         shift = np.resize(self._guard, offset)
         image = np.concatenate([self._guard, shift, np.frombuffer(data, dtype=np.uint8), self._guard])
         try:
@@ -248,7 +250,7 @@ class Gpu:
         self._call("copy in", self._driver.cuMemcpyHtoD, allocation, image.ctypes.data, image.size)
         return allocation
 
-    def _launch(self, function: Any, launch: Mapping[str, Any], values: Sequence[bytes]) -> None:
+    def _launch(self, function: Any, launch: Mapping[str, Any], values: Sequence[Blob]) -> None:
         kinds = self._driver.CUfunction_attribute
         shared = int(launch["shared_bytes"])
         if shared:
@@ -265,14 +267,14 @@ class Gpu:
         )
         self._call("run", self._driver.cuCtxSynchronize)
 
-    def _download(self, pointers: Mapping[int, tuple[Any, int, int]]) -> tuple[dict[str, Any], list[bytes]]:
+    def _download(self, pointers: Mapping[int, tuple[Any, int, int]]) -> tuple[dict[str, Any], list[Blob]]:
         touched = []
-        contents = []
+        contents: list[Blob] = []
         for index, (allocation, offset, size) in pointers.items():
             image = np.empty(2 * GUARD + offset + size, dtype=np.uint8)
             self._call("run", self._driver.cuMemcpyDtoH, image.ctypes.data, allocation, image.size)
             base = GUARD + offset
-            contents.append(image[base : base + size].tobytes())
+            contents.append(image[base : base + size].data)
             before = np.flatnonzero(image[:base] != np.concatenate([self._guard, np.resize(self._guard, offset)]))
             after = np.flatnonzero(image[base + size :] != self._guard)
             # Distances in bytes from the buffer's first byte; the first byte after it is at `size`.
