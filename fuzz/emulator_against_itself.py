@@ -1,7 +1,7 @@
 """Random whole kernels on the emulator alone, in every way in which the result must be the same.
 
-    python -m fuzz.emulator_against_itself --seed 1 --count 100            whole kernels, judged by ptxas and check too
-    python -m fuzz.emulator_against_itself --minutes 10 --no-assembling    as many as there is time for
+    python -m fuzz.emulator_against_itself --seed 1 --count 100          also judged by ptxas and check
+    python -m fuzz.emulator_against_itself --minutes 10 --no-assembling  as many as there is time for
 
 Prints what disagrees; exit status 1 if anything does.
 """

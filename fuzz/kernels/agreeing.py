@@ -14,7 +14,7 @@ from fuzz.kernels.running import Result, arguments, result_of, run
 from ptxgen.assembling import Ptxas
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import Launch
-from ptxgen.executing.emulator import Emulator, Profile, Stepper, Trace
+from ptxgen.executing.emulator import Emulator, Profile, Stepper, Trace, Watcher
 from ptxgen.isa import load_table
 from ptxgen.ptx import parse
 from ptxgen.semantics import check_module
@@ -56,7 +56,7 @@ def _other_grids(launch: Launch) -> Iterator[tuple[str, Launch]]:
 def watched(kernel: Kernel, emulator: Emulator) -> Result:
     """With somebody who looks on."""
     given = arguments(kernel)
-    watchers = [Trace((0, 0, 0), (0, 0, 0)), Profile()]
+    watchers: list[Watcher] = [Trace((0, 0, 0), (0, 0, 0)), Profile()]
     return result_of(emulator.run(kernel.ptx, "k", kernel.launch, given, watchers=watchers))
 
 

@@ -35,7 +35,7 @@ class Device:
         self._values = self._upload(values())
         self._memory: dict[int, Any] = {}
 
-    def run(self, kernel: Kernel, level: int, ptx: str = "") -> Words:
+    def run(self, kernel: Kernel, level: int, ptx: str = "", words: int = WORDS) -> Words:
         """What `running.run` gives of words, after compiling at an optimisation level. Raises RuntimeError."""
         driver = self._driver
         option = driver.CUjit_option.CU_JIT_OPTIMIZATION_LEVEL
@@ -43,7 +43,7 @@ class Device:
         module = self._call(driver.cuModuleLoadDataEx, text, 1, [option], [level])
         try:
             function = self._call(driver.cuModuleGetFunction, module, b"k")
-            words = kernel.threads * WORDS
+            words *= kernel.threads
             out, cells = self._zeros(0, words * 8), self._zeros(1, kernel.cells)
             sums = self._zeros(2, 8 * len(ACCUMULATORS))
             pointers = [np.array([int(p)], np.uint64) for p in (self._values, out, cells, sums)]

@@ -13,12 +13,12 @@ from functools import cache
 
 from bench.vectors.comparing import DEVIATIONS
 from bench.vectors.inputs import FORMATS, word_bits
-from bench.vectors.kernels import NEWEST, forms
-from ptxgen.isa import Expansion, Operand, load_table
+from ptxgen.isa import Expansion, Operand, Version, load_table
+from ptxgen.isa.conformance import covering
 
 #: The newest target of the machine that kernels are compared on, and the newest version of its driver.
 ARCH = "sm_90a"
-VERSION = NEWEST
+VERSION = Version(9, 0)
 _ROUNDINGS = frozenset({"rn", "rz", "rm", "rp", "rna", "rs"})
 _CONTRACTED = frozenset({"add", "sub", "mul", "mad"})
 _INEXACT = frozenset({"approx", "full"})
@@ -26,6 +26,18 @@ _MEMORY = frozenset({"ld", "ldu", "st", "atom", "red"})
 _WARPS = frozenset({"vote", "match", "redux", "shfl"})
 _MATRICES = frozenset({"mma", "movmatrix"})
 _CARRYING = frozenset({"addc", "subc", "madc"})
+#: Whole kernels' own business: `flow`, `calls` and the like write them.
+_CONTROL = frozenset({
+    "bar", "barrier", "fence", "membar", "bra", "brx", "ret", "exit", "call", "trap", "brkpt", "pmevent", "nanosleep",
+    "cvta", "activemask", "elect", "isspacep",
+})  # fmt: skip
+#: What needs other hardware around it, or a kind of memory or time of its own.
+_LEFT = frozenset({
+    "wgmma", "tcgen05", "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep", "multimem", "tensormap",
+    "cp", "setmaxnreg", "griddepcontrol", "createpolicy", "mapa", "getctarank", "alloca", "stacksave", "stackrestore",
+    "mbarrier", "prefetch", "prefetchu", "applypriority", "discard", "clusterlaunchcontrol", "wmma", "ldmatrix",
+    "stmatrix",
+})  # fmt: skip
 _BITS = frozenset({8, 16, 32, 64, 128})
 _SPACES = ("shared", "global", "local", "const", "")
 _MEMORY_TYPES = (
@@ -54,7 +66,7 @@ def usable() -> Forms:
     warps: dict[str, list[Expansion]] = defaultdict(list)
     memory: dict[str, dict[str, list[Expansion]]] = {name: defaultdict(list) for name in ("ld", "st", "atom")}
     matrices = []
-    for form in (*forms(load_table(), ARCH), *_accesses()):
+    for form in (*survey(), *_accesses()):
         if not _is_exact(form) or not all(map(_can_be_filled, form.operands)):
             continue
         if form.name in _MEMORY:
@@ -73,6 +85,18 @@ def usable() -> Forms:
         _frozen(scalar), _frozen(carries), _frozen(warps), tuple(matrices),
         _frozen(memory["ld"]), _frozen(memory["st"]), _frozen(memory["atom"]),
     )  # fmt: skip
+
+
+@cache
+def survey() -> tuple[Expansion, ...]:
+    """A few expansions of every form that the target has, which show each modifier, and what the profile offers."""
+    table = load_table()
+    found: dict[tuple[object, ...], Expansion] = {}
+    for form in (*covering(table), *table.offered()):
+        if form.name not in _CONTROL | _LEFT and table.unavailable(form, ARCH, VERSION) is None:
+            kinds = tuple((o.type, o.vector, o.space, tuple(sorted(o.kinds))) for o in form.operands)
+            found.setdefault((form.opcode, kinds), form)
+    return tuple(found.values())
 
 
 def _frozen(found: Mapping[str, list[Expansion]]) -> dict[str, tuple[Expansion, ...]]:
@@ -134,6 +158,8 @@ def _space(form: Expansion) -> str | None:
     space = addresses[0].space or ""
     if "nc" in words or form.name == "ldu":
         return "nc"
+    if "lu" in words and space in ("", "local"):
+        return None                                  # the last use of what a thread keeps in local memory
     return "shared" if space == "shared::cta" else space if space in _SPACES else None
 
 

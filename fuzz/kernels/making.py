@@ -67,10 +67,12 @@ def make(seed: int, *, statements: int = 0, scalar_only: bool = False) -> Kernel
 
 
 def _size(dice: Dice) -> int:
-    choice = dice.below(10)
-    if choice < 3:
-        return dice.between(20, 80)
-    return dice.between(80, 400) if choice < 9 else dice.between(400, 2000)
+    choice = dice.below(20)
+    if choice < 10:
+        return dice.between(20, 60)
+    if choice < 17:
+        return dice.between(60, 200)
+    return dice.between(200, 600) if choice < 19 else dice.between(600, 2000)
 
 
 def _layout(dice: Dice, *, few: bool) -> Layout:

@@ -40,9 +40,9 @@ def values() -> Words:
     return np.concatenate([column(f"values/{kind}", kind, SECTION) for kind in SECTIONS])
 
 
-def arguments(kernel: Kernel) -> list[Argument]:
-    """The table of values, and zeros where the kernel stores."""
-    out = np.zeros(kernel.threads * WORDS, np.uint64)
+def arguments(kernel: Kernel, words: int = WORDS) -> list[Argument]:
+    """The table of values, and zeros where the kernel stores: so many words a thread."""
+    out = np.zeros(kernel.threads * words, np.uint64)
     cells, sums = np.zeros(kernel.cells, np.uint8), np.zeros(len(ACCUMULATORS), np.uint64)
     return [Buffer(values(), read_only=True), Buffer(out), Buffer(cells), Buffer(sums)]
 
@@ -55,6 +55,6 @@ def result_of(outcome: Outcome) -> Result:
     return Result(np.concatenate(words), (), outcome.instructions)
 
 
-def run(kernel: Kernel, executor: Executor, ptx: str = "") -> Result:
-    """One launch, of another text in the kernel's place if one is given."""
-    return result_of(executor.run(ptx or kernel.ptx, "k", kernel.launch, arguments(kernel)))
+def run(kernel: Kernel, executor: Executor, ptx: str = "", words: int = WORDS) -> Result:
+    """One launch, of another text in the kernel's place if one is given, which may store more words a thread."""
+    return result_of(executor.run(ptx or kernel.ptx, "k", kernel.launch, arguments(kernel, words)))

@@ -11,16 +11,14 @@ import numpy as np
 import pytest
 from simple_interpreter import Machine
 
-from bench.vectors.kernels import forms
 from fuzz.kernels import agreeing, altering
 from fuzz.kernels.agreeing import disagreements, grown, refusals
-from fuzz.kernels.forms import ARCH, usable
+from fuzz.kernels.forms import survey, usable
 from fuzz.kernels.making import Kernel, make
 from fuzz.kernels.running import arguments, run
 from fuzz.kernels.shrinking import shrink
 from ptxgen.assembling import ToolMissing, find_ptxas
 from ptxgen.executing.emulator import Emulator
-from ptxgen.isa import load_table
 
 EMULATOR = Emulator()
 
@@ -91,7 +89,7 @@ def test_every_instruction_of_the_table_is_used_unless_it_is_an_approximation() 
     used = usable()
     groups = (used.scalar, used.carries, used.warps, used.loads, used.stores, used.atomics, {"": used.matrices})
     taken = {form.opcode for group in groups for every in group.values() for form in every}
-    every = forms(load_table(), ARCH)
+    every = survey()
     names = {form.name for form in every} - {opcode.split(".")[0] for opcode in taken}
     assert names == {"cos", "ex2", "lg2", "rsqrt", "sin", "tanh"}
     whole = [form for form in every if all(o.type[:1] in ("u", "s") for o in form.operands)]
