@@ -63,7 +63,7 @@ def split_message(body: bytes | bytearray) -> tuple[dict[str, Any], list[Blob]]:
     try:
         (length,) = struct.unpack_from("<I", body)
         header = json.loads(body[4 : 4 + length])
-        blobs = []
+        blobs: list[Blob] = []
         at = 4 + length
         for size in header["sizes"]:
             blobs.append(memoryview(body)[at : at + size])
