@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from bench.vectors.kernels import Vector, vectors
+from bench.vectors.matrix_floats import float_vectors
+from bench.vectors.matrix_moves import move_vectors
+from bench.vectors.matrix_products import product_vectors
+from bench.vectors.matrix_whole import whole_vectors
 from ptxgen.isa import Table
 
 Family = Callable[[Table, str], Iterator[Vector]]
-FAMILIES: tuple[Family, ...] = (vectors,)
+FAMILIES: tuple[Family, ...] = (vectors, float_vectors, move_vectors, whole_vectors, product_vectors)
 
 
 def every_vector(table: Table, arch: str) -> Iterator[Vector]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,7 +52,8 @@ def whole_vectors(table: Table, arch: str) -> Iterator[Vector]:
             new = {(move.opcode, move.stride > 0) for move in moves} & wanted
             if turn < len(products) or new:
                 wanted -= new
-                yield _vector(expansion, moves, arch, turn // len(products))
+                others = tuple(expansions[move.opcode] for move in moves)
+                yield replace(_vector(expansion, moves, arch, turn // len(products)), others=others)
             turn += 1
         if turn > len(products) and len(wanted) == left:
             raise ValueError(f"no product uses {sorted(wanted)[0]}")

@@ -8,7 +8,7 @@ ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ _LANE = np.arange(32)[:, None, None]
 _GROUP, _THREAD = _LANE >> 2, _LANE & 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """Rows and columns of the matrix, and where each element of a fragment belongs."""
 
@@ -32,6 +32,18 @@ class Layout:
     @property
     def registers(self) -> int:
         return int(self.row.shape[1])
+
+    @cached_property
+    def places(self) -> Index:
+        """Where in the matrix, row after row, each element of a fragment lies."""
+        return np.ascontiguousarray(self.row * self.columns + self.column)
+
+    @cached_property
+    def sources(self) -> Index:
+        """Which element of a fragment, flat, each place of the matrix comes from."""
+        found = np.zeros(self.rows * self.columns, np.intp)
+        found[self.places.reshape(-1)] = np.arange(self.places.size)
+        return found
 
 
 def _places(registers: int, elements: int) -> tuple[Index, Index]:
@@ -128,12 +140,19 @@ def unpack(words: Array, bits: int, elements: int) -> Array:
     """(…, registers, elements) unsigned elements of (…, registers) words."""
     if elements == 1:
         return words[..., None]
+    if bits >= 8:
+        return np.ascontiguousarray(words).view(f"u{bits // 8}").reshape(*words.shape, elements)
     shifts = (np.arange(elements) * bits).astype(words.dtype)
     return words[..., None] >> shifts & words.dtype.type((1 << bits) - 1)
 
 
 def pack(elements: Array, bits: int, dtype: Any) -> Array:
     """(…, registers) words of (…, registers, elements) unsigned elements."""
+    if elements.shape[-1] == 1:
+        return elements[..., 0].astype(dtype)
+    if elements.itemsize * 8 == bits:
+        words: Array = np.ascontiguousarray(elements).view(dtype)[..., 0]
+        return words
     words = np.zeros(elements.shape[:-1], dtype)
     for number in range(elements.shape[-1]):
         words |= elements[..., number].astype(dtype) << dtype.type(number * bits)
@@ -142,11 +161,11 @@ def pack(elements: Array, bits: int, dtype: Any) -> Array:
 
 def gather(elements: Array, layout: Layout) -> Array:
     """(warps, rows, columns) matrices of (warps, 32, registers, elements) fragments."""
-    matrix = np.zeros((elements.shape[0], layout.rows, layout.columns), elements.dtype)
-    matrix[:, layout.row, layout.column] = elements
-    return matrix
+    warps = elements.shape[0]
+    flat = elements.reshape(warps, -1).take(layout.sources, axis=1)
+    return flat.reshape(warps, layout.rows, layout.columns)
 
 
 def scatter(matrix: Array, layout: Layout) -> Array:
     """(warps, 32, registers, elements) fragments of (warps, rows, columns) matrices."""
-    return matrix[:, layout.row, layout.column]
+    return matrix.reshape(matrix.shape[0], -1).take(layout.places, axis=1)

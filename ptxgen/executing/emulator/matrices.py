@@ -1,15 +1,15 @@
-"""Products of small matrices, as mma and wmma form them.
+"""Products of small matrices, as mma and wmma form them, of all types but the floats of an sm_90.
 
-Integer products are exact. Of floats the manual leaves order and rounding open: here the products are exact, summed
-up in float64 in the order of k after the third matrix, and rounded to nearest once. f64 is a chain of fused
-multiply-adds in the order of k, in the direction that the opcode names.
+Integer products are exact. f64 is a chain of fused multiply-adds in the order of k, in the direction that the opcode
+names. Of the floats of newer targets, whose order and rounding the manual leaves open and no GPU has shown, the
+products are exact, summed up in float64 in the order of k after the third matrix, and rounded to nearest once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ptxgen.executing.emulator import rounding, smallfloats
+from ptxgen.executing.emulator import floats, rounding, smallfloats
 from ptxgen.executing.emulator.rounding import FORMATS
 from ptxgen.executing.emulator.values import BITS, Array
 
@@ -35,8 +35,10 @@ def element_bits(type_name: str, *, container: bool = False) -> int:
     return 8 if container and type_name in smallfloats.SMALL else BITS[type_name]
 
 
-def multiply(a: Array, b: Array, c: Array) -> Array:
-    """a @ b + c over (warps, rows, columns) of float64 or int64, in the order of k."""
+def multiply(a: Array, b: Array, c: Array, places: Array | None = None) -> Array:
+    """a @ b + c over (warps, rows, columns) of float64 or int64, in the order of k; `places`: of a sparse matrix."""
+    if places is not None:
+        a = expand(a, places)
     total = c.astype(a.dtype)
     for k in range(a.shape[2]):
         total = total + a[:, :, k, None] * b[:, None, k, :]
@@ -47,10 +49,11 @@ def multiply_doubles(a: Array, b: Array, c: Array, mode: str) -> Array:
     """The same over words of f64, one fused multiply-add after the other."""
     total = np.ascontiguousarray(c)
     shape = total.shape
+    fma = floats.chosen_nan(lambda x, y, z: rounding.fma(x, y, z, FORMATS["f64"], mode))
     for k in range(a.shape[2]):
         left = np.broadcast_to(a[:, :, k, None], shape).reshape(-1)
         right = np.broadcast_to(b[:, None, k, :], shape).reshape(-1)
-        total = rounding.fma(left, right, total.reshape(-1), FORMATS["f64"], mode).reshape(shape)
+        total = fma(left, right, total.reshape(-1)).reshape(shape)
     return total
 
 
@@ -62,18 +65,17 @@ def multiply_bits(a: Array, b: Array, c: Array, operation: str) -> Array:
     return a.sum(axis=2)[:, :, None] + b.sum(axis=1)[:, None, :] - 2 * both + c
 
 
-def result(total: Array, type_name: str, *, saturate: bool) -> Array:
+def words(total: Array, type_name: str, *, saturate: bool = False) -> Array:
     """Words of the sums in the result's type."""
     if type_name == "s32":
         if saturate:
             total = np.clip(total, -(2**31), 2**31 - 1)
         return total.astype(np.uint32)
-    # On an sm_90 GPU the f32 adder's zero is positive, also of negative zeros.
-    return rounding.narrow(total + 0.0 if type_name == "f32" else total, FORMATS[type_name], "rn")
+    return rounding.narrow(total + 0.0, FORMATS[type_name], "rn")
 
 
-def expand(packed: Array, metadata: Array, type_name: str, selector: int, *, container: bool) -> Array:
-    """The sparse matrix (warps, 16, k) whose non-zero elements are `packed` (warps, 16, k / 2).
+def places(metadata: Array, type_name: str, half: int, selector: int, *, container: bool) -> Array:
+    """The columns of the `half` elements of each row that a sparse matrix holds, (warps, 16, half).
 
     `metadata` is the register of each lane, (warps, 32). Every four bits place the elements of one chunk of columns:
     two of four, for tf32 one of two, for 4-bit types two pairs of eight (unless they lie in a `container` of 8 bits).
@@ -81,11 +83,10 @@ def expand(packed: Array, metadata: Array, type_name: str, selector: int, *, con
     chunks of row lane/4, its upper half those of the row eight below. Of narrower ones a lane holds eight chunks,
     even lanes of one row, odd ones of the other.
     """
-    warps, rows, half = packed.shape
     pair = 2 if BITS[type_name] == 4 and not container else 1
     kept = 1 if type_name == "tf32" else 2
     chunks = half // (kept * pair)
-    matrix = np.zeros((warps, rows, 2 * half), packed.dtype)
+    found = np.zeros((metadata.shape[0], 16, half), np.intp)
     for chunk in range(chunks):
         codes = _codes(metadata, chunk, chunks, selector, narrow=BITS[type_name] <= 8)
         for number in range(kept):
@@ -93,9 +94,17 @@ def expand(packed: Array, metadata: Array, type_name: str, selector: int, *, con
             if kept == 1:
                 place = place >> 1
             for element in range(pair):
-                column = (chunk * 2 * kept + place) * pair + element
-                source = packed[:, :, (chunk * kept + number) * pair + element]
-                np.put_along_axis(matrix, column[:, :, None], source[:, :, None], axis=2)
+                found[:, :, (chunk * kept + number) * pair + element] = (
+                    (chunk * 2 * kept + place) * pair + element
+                )
+    return found
+
+
+def expand(packed: Array, columns: Array) -> Array:
+    """The sparse matrix (warps, 16, k) whose other elements are zero; `packed` and its `columns` are half as wide."""
+    warps, rows, half = packed.shape
+    matrix = np.zeros((warps, rows, 2 * half), packed.dtype)
+    np.put_along_axis(matrix, columns, packed, axis=2)
     return matrix
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -173,38 +174,48 @@ def store(site: Site) -> Step:
 # ---------------------------------------------------------------- wmma
 
 
-def _whole(site: Site, matrix: str, type_name: str, registers: int) -> tuple[Layout, int, int]:
-    """(layout in memory units, bytes of a unit, elements of a unit). Units are elements, or words of small ones."""
+@dataclass(frozen=True)
+class _Words:
+    """How a warp moves a matrix in memory: word number n by lane n % 32, all of a line after one another.
+
+    PTX leaves open which lane does. Lines must begin at multiples of a word of 4 bytes, for f64 of 8: the manual asks
+    for more, an sm_90 for that.
+    """
+
+    line: Array                                       # (32, steps)
+    inner: Array                                      # bytes into the line
+    size: int                                         # bytes of a word
+    lines: int
+    usual: int                                        # elements from line to line where no stride is given
+    by_row: bool
+
+
+def _shape(site: Site, matrix: str) -> tuple[int, int]:
     rows, columns, depth = shape_of(site)
-    rows, columns = {"a": (rows, depth), "b": (depth, columns)}.get(matrix, (rows, columns))
-    bits, elements, _ = per_register(type_name)
-    if bits >= 8:
-        return fragments.whole(matrix, rows, columns, registers, elements), bits // 8, 1
-    if matrix == "b":
-        return fragments.right(rows // elements, 1), 4, elements
-    return fragments.left(rows, columns // elements, 1), 4, elements
+    return {"a": (rows, depth), "b": (depth, columns)}.get(matrix, (rows, columns))
 
 
-def _offsets(site: Site, layout: Layout, size: int, unit: int) -> tuple[Array, Array, int]:
-    """(lines, bytes into a line, usual stride in elements) of every unit of a fragment."""
+def _words_of(site: Site, matrix: str, bits: int) -> _Words:
+    rows, columns = _shape(site, matrix)
     by_row = "row" in site.words
-    line, place = (layout.row, layout.column) if by_row else (layout.column, layout.row)
-    usual = (layout.columns if by_row else layout.rows) * unit
-    return line, place * size, usual
+    lines, length = (rows, columns) if by_row else (columns, rows)
+    size = max(4, bits // 8)
+    each = length * bits // 8 // size
+    number = np.arange(lines * each).reshape(-1, 32).T
+    return _Words(number // each, number % each * size, size, lines, length, by_row)
 
 
 def _matrix_memory(
-    site: Site, place: int, layout: Layout, size: int, unit: int
+    site: Site, place: int, words: _Words, bits: int
 ) -> tuple[Callable[[Machine, Lanes], Array], str]:
-    """(addresses of units, (warps, 32, registers, elements); state space)."""
-    line, inner, usual = _offsets(site, layout, size, unit)
+    """(addresses of words, (warps, 32, steps); state space)."""
     address, space = site.address(site.operands[place], space_of(site))
     stride: Getter | None = site.bits(site.operands[2], "u32") if len(site.operands) > 2 else None
 
     def addresses(m: Machine, lanes: Lanes) -> Array:
-        base = by_warp(m, lanes, address(m, lanes))[:, :, None, None]
-        steps = by_warp(m, lanes, stride(m, lanes))[:, :, None, None] if stride else np.uint32(usual)
-        return base + line * steps.astype(np.int64) * size // unit + inner
+        base = by_warp(m, lanes, address(m, lanes))[:, :, None]
+        steps = by_warp(m, lanes, stride(m, lanes))[:, :, None] if stride else np.uint32(words.usual)
+        return base + words.line * (steps.astype(np.int64) * bits // 8) + words.inner
 
     return addresses, space
 
@@ -212,24 +223,28 @@ def _matrix_memory(
 def load_whole(site: Site) -> Step:
     """wmma.load."""
     matrix, type_name = site.one_of("a", "b", "c"), site.type
-    registers = len(site.elements(site.operands[0]))
-    layout, size, unit = _whole(site, matrix, type_name, registers)
-    addresses, space = _matrix_memory(site, 1, layout, size, unit)
-    bits, _, width = per_register(type_name)
+    layout = _held(site, matrix, type_name, len(site.elements(site.operands[0])))
+    bits, elements, width = per_register(type_name)
+    words = _words_of(site, matrix, bits)
+    addresses, space = _matrix_memory(site, 1, words, bits)
     write = writer(site, site.operands[0], width)
-    site.accesses.append((space, size, "read"))
+    site.accesses.append((space, words.size, "read"))
     whole = storage(f"b{width}")
 
     def run(m: Machine, lanes: Lanes) -> None:
         where = addresses(m, lanes)
-        found = np.zeros(where.shape, storage(f"b{size * 8}"))
-        flat, flat_where = found.reshape(-1, *found.shape[2:]), where.reshape(-1, *where.shape[2:])
-        for register, element in np.ndindex(*found.shape[2:]):
-            here = np.ascontiguousarray(flat_where[:, register, element])
+        warps, _, steps = where.shape
+        found = np.zeros((warps, steps, 32), whole)
+        for step in range(steps):
+            here = np.ascontiguousarray(where[:, :, step]).reshape(-1)
+            values = np.zeros(here.size, whole)
             for region, some_where, some, chosen in by_space(m, here, lanes, space):
-                (values,) = access.load(m, region, some_where, some, size, 1)
-                flat[slice(None) if chosen is None else chosen, register, element] = values
-        write(m, lanes, fragments.pack(found, bits, whole))
+                (part,) = access.load(m, region, some_where, some, words.size, 1)
+                values[slice(None) if chosen is None else chosen] = part
+            found[:, step] = values.reshape(warps, 32)
+        lines = fragments.unpack(found, bits, elements).reshape(warps, words.lines, -1)
+        held = fragments.scatter(lines if words.by_row else lines.swapaxes(1, 2), layout)
+        write(m, lanes, fragments.pack(held, bits, whole))
 
     return whole_warps(site, run)
 
@@ -237,32 +252,33 @@ def load_whole(site: Site) -> Step:
 def store_whole(site: Site) -> Step:
     """wmma.store."""
     type_name = site.type
-    registers = len(site.elements(site.operands[1]))
-    layout, size, unit = _whole(site, "d", type_name, registers)
-    addresses, space = _matrix_memory(site, 0, layout, size, unit)
+    layout = _held(site, "d", type_name, len(site.elements(site.operands[1])))
     bits, elements, width = per_register(type_name)
+    words = _words_of(site, "d", bits)
+    addresses, space = _matrix_memory(site, 0, words, bits)
     read = reader(site, site.operands[1], width)
-    site.accesses.append((space, size, "write"))
-    dtype = storage(f"b{size * 8}")
+    site.accesses.append((space, words.size, "write"))
+    whole = storage(f"b{width}")
 
     def run(m: Machine, lanes: Lanes) -> None:
         where = addresses(m, lanes)
-        values = fragments.unpack(read(m, lanes), bits, elements).astype(dtype)
-        for register, element in np.ndindex(*values.shape[2:]):
-            here = np.ascontiguousarray(where[:, :, register, element]).reshape(-1)
-            flat = np.ascontiguousarray(values[:, :, register, element]).reshape(-1)
+        warps, _, steps = where.shape
+        matrix = fragments.gather(fragments.unpack(read(m, lanes), bits, elements), layout)
+        lines = np.ascontiguousarray(matrix if words.by_row else matrix.swapaxes(1, 2))
+        values = fragments.pack(lines.reshape(warps, steps, 32, elements), bits, whole)
+        for step in range(steps):
+            here = np.ascontiguousarray(where[:, :, step]).reshape(-1)
+            flat = values[:, step].reshape(-1)
             for region, some_where, some, chosen in by_space(m, here, lanes, space):
-                access.store(m, region, some_where, some, size, [flat if chosen is None else flat[chosen]])
+                access.store(m, region, some_where, some, words.size, [flat if chosen is None else flat[chosen]])
 
     return whole_warps(site, run)
 
 
 def _held(site: Site, matrix: str, type_name: str, registers: int) -> Layout:
     """The layout of a fragment in registers, by elements."""
-    rows, columns, depth = shape_of(site)
-    rows, columns = {"a": (rows, depth), "b": (depth, columns)}.get(matrix, (rows, columns))
-    elements = per_register(type_name)[1]
-    return fragments.whole(matrix, rows, columns, registers, elements)
+    rows, columns = _shape(site, matrix)
+    return fragments.whole(matrix, rows, columns, registers, per_register(type_name)[1])
 
 
 def multiply_whole(site: Site) -> Step:
@@ -276,7 +292,7 @@ def multiply_whole(site: Site) -> Step:
     ]
     target = site.operands[0]
     put = matrix_writer(site, target, _held(site, "d", d_type, len(site.elements(target))), d_type)
-    combine = product(site, a_type, d_type)
+    combine = product(site, types)
     return whole_warps(
         site, lambda m, lanes: put(m, lanes, combine(*[read(m, lanes) for read in readers]))
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ptxgen.executing.emulator import fragments, matrices, smallfloats
+from ptxgen.executing.emulator import fragments, matrices, smallfloats, tensor_sums
 from ptxgen.executing.emulator.fragments import Layout
 from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Run, Step
 from ptxgen.executing.emulator.site import Getter, Putter, Site
+from ptxgen.executing.emulator.tensor_sums import Product
 from ptxgen.executing.emulator.values import BITS, Array, storage
 from ptxgen.ptx.tree import Immediate, Operand, Vector
 
@@ -49,9 +50,13 @@ def shape_of(site: Site) -> tuple[int, int, int]:
 def reader(site: Site, operand: Operand, width: int) -> Callable[[Machine, Lanes], Array]:
     """(warps, 32, registers) words of a fragment."""
     getters: list[Getter] = [site.bits(element, f"b{width}") for element in site.elements(operand)]
+    dtype = storage(f"b{width}")
 
     def read(m: Machine, lanes: Lanes) -> Array:
-        return np.stack([by_warp(m, lanes, get(m, lanes)) for get in getters], axis=-1)
+        words = np.empty((count(lanes) // 32, 32, len(getters)), dtype)
+        for number, get in enumerate(getters):
+            words[..., number] = by_warp(m, lanes, get(m, lanes))
+        return words
 
     return read
 
@@ -81,10 +86,8 @@ def matrix_reader(
     read = reader(site, operand, width)
 
     def numbers(m: Machine, lanes: Lanes) -> Array:
-        found = fragments.unpack(read(m, lanes), bits, elements)
-        if type_name != "f64":
-            found = matrices.numbers(found, type_name, central=container)
-        return fragments.gather(found, layout)
+        found = fragments.gather(fragments.unpack(read(m, lanes), bits, elements), layout)
+        return found if type_name == "f64" else matrices.numbers(found, type_name, central=container)
 
     return numbers
 
@@ -103,16 +106,21 @@ def matrix_writer(
     return put
 
 
-def product(site: Site, a_type: str, d_type: str) -> Callable[[Array, Array, Array], Array]:
-    """What the opcode makes of three matrices of numbers: words of the result's type."""
+def product(site: Site, types: Sequence[str]) -> Product:
+    """What the opcode makes of three matrices of numbers. `types`: of d, a, b and c."""
+    d_type, a_type, _, _ = types
     saturate = site.has("satfinite")
     if d_type == "f64":
         mode = site.one_of("rn", "rz", "rm", "rp", default="rn")
-        return lambda a, b, c: matrices.multiply_doubles(a, b, c, mode)
+        return lambda a, b, c, places=None: matrices.multiply_doubles(a, b, c, mode)
     if a_type == "b1":
         operation = site.one_of("xor", "and")
-        return lambda a, b, c: matrices.result(matrices.multiply_bits(a, b, c, operation), d_type, saturate=False)
-    return lambda a, b, c: matrices.result(matrices.multiply(a, b, c), d_type, saturate=saturate)
+        return lambda a, b, c, places=None: matrices.words(matrices.multiply_bits(a, b, c, operation), d_type)
+    if d_type == "s32" or any(word.startswith("kind::") for word in site.words):
+        return lambda a, b, c, places=None: matrices.words(
+            matrices.multiply(a, b, c, places), d_type, saturate=saturate
+        )
+    return tensor_sums.product(types, whole=site.name == "wmma")
 
 
 def multiply(site: Site) -> Step:
@@ -132,19 +140,22 @@ def multiply(site: Site) -> Step:
     c_elements, d_elements = (per_register(t)[1] for t in (c_type, d_type))
     read_c = matrix_reader(site, site.operands[3], fragments.accumulator(rows, c_elements), c_type)
     put = matrix_writer(site, site.operands[0], fragments.accumulator(rows, d_elements), d_type)
-    combine = product(site, a_type, d_type)
+    combine = product(site, (d_type, a_type, b_type, c_type))
     metadata = reader(site, site.operands[4], 32) if sparse else None
     selector = _constant(site.operands[5]) if sparse else 0
     scales = _scales(site, depth) if site.has("block_scale") else None
 
     def run(m: Machine, lanes: Lanes) -> None:
         a, b, c = read_a(m, lanes), read_b(m, lanes), read_c(m, lanes)
+        places = None
         if metadata is not None:
-            a = matrices.expand(a, metadata(m, lanes)[..., 0], a_type, selector, container=container)
+            places = matrices.places(metadata(m, lanes)[..., 0], a_type, depth // 2, selector, container=container)
         if scales is not None:
+            if places is not None:
+                a, places = matrices.expand(a, places), None
             by_row, by_column = scales(m, lanes)
             a, b = a * by_row, b * by_column
-        put(m, lanes, combine(a, b, c))
+        put(m, lanes, combine(a, b, c, places))
 
     return whole_warps(site, run)
 
@@ -198,7 +209,7 @@ def _multiply_in_quarters(site: Site) -> Step:
     c_layout, d_layout = (fragments.quarter_accumulator(2 if BITS[t] == 16 else 1) for t in (c_type, d_type))
     readers = [reader(site, operand, 32) for operand in site.operands[1:4]]
     write = writer(site, site.operands[0], 32)
-    combine = product(site, "f16", d_type)
+    combine = tensor_sums.quarter(d_type)
     quarters = [np.concatenate([np.arange(4) + 4 * i, np.arange(4) + 4 * i + 16]) for i in range(4)]
 
     def run(m: Machine, lanes: Lanes) -> None:

@@ -10,10 +10,13 @@ the records of an H200 (bench/vectors) confirm both to the bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
 import numpy as np
 
 from ptxgen.executing.emulator import rounding
-from ptxgen.executing.emulator.rounding import FORMATS
+from ptxgen.executing.emulator.rounding import FORMATS, Format
 from ptxgen.executing.emulator.values import Array
 
 #: Fraction bits of the largest term that the aligned terms keep.
@@ -24,41 +27,110 @@ _NOTHING = -2000
 _LEAST = -500
 #: Matrices of so many warps are summed up at once: their sums stay in a processor's cache.
 _AT_ONCE = 128
+_F16, _F32 = FORMATS["f16"], FORMATS["f32"]
+#: 8-bit floats are widened to f16.
+_NARROW = frozenset({"e4m3", "e5m2"})
 
+class Product(Protocol):
+    """a @ b + c over (warps, rows, columns) of numbers, as words of the result's type.
 
-def sums(a: Array, b: Array, c: Array, lows: tuple[int, int, int], target: str, kept: int = KEPT) -> Array:
-    """One step: a @ b + c over (warps, rows, columns) of float64, as float64 that are words of `target` (f16, f32).
-
-    `lows` are the exponents of the least normal numbers of the types of a, b and c.
+    Of a sparse matrix `a` holds the elements that are there, and `places` their columns, (warps, rows, k / 2).
     """
-    parts = range(0, max(a.shape[0], 1), _AT_ONCE)
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = [
-            _step(a[p : p + _AT_ONCE], b[p : p + _AT_ONCE], c[p : p + _AT_ONCE], lows, target, kept) for p in parts
-        ]
+
+    def __call__(self, a: Array, b: Array, c: Array, places: Array | None = None) -> Array: ...
+
+
+def product(types: Sequence[str], *, whole: bool = False) -> Product:
+    """`types` are those of d, a, b and c; `whole`: of wmma."""
+    d_type, a_type, b_type, c_type = types
+    sums, narrow = _F32 if "f32" in (d_type, c_type) else _F16, a_type in _NARROW
+    lows = [(_F16 if narrow else FORMATS[kind]).low for kind in (a_type, b_type)]
+
+    def multiply(a: Array, b: Array, c: Array, places: Array | None = None) -> Array:
+        k = np.arange(a.shape[2])
+        if narrow:
+            # Two products over halves of each register, and an addition.
+            total = _steps(a, b, np.zeros_like(c), places, [k[k // 2 % 2 == 0], k[k // 2 % 2 == 1]], lows, sums)
+            return rounding.add(rounding.narrow(c, sums, "rn"), rounding.narrow(total, sums, "rn"), sums, "rn")
+        parts = [k[:4], k[4:]] if whole and a_type == "tf32" else [slice(None)]
+        return rounding.narrow(_steps(a, b, c, places, parts, lows, sums), FORMATS[d_type], "rn")
+
+    return multiply
+
+
+def quarter(d_type: str) -> Callable[[Array, Array, Array], Array]:
+    """a @ b + c as above for mma.m8n8k4 over f16, which an sm_90 replaces by f32 arithmetic.
+
+    For results in f32 c is added to a chain of fused multiply-adds, for those in f16 two products each are to c.
+    """
+
+    def multiply(a: Array, b: Array, c: Array) -> Array:
+        left, right, third = (rounding.narrow(x, _F32, "rn") for x in (a, b, c))
+
+        def chain(total: Array, *places: int) -> Array:
+            for k in places:
+                x, y = np.broadcast_arrays(left[:, :, k, None], right[:, None, k, :])
+                total = rounding.fma(x, y, total, _F32, "rn")
+            return total
+
+        if d_type == "f32":
+            return rounding.add(third, chain(np.zeros_like(third), 0, 1, 2, 3), _F32, "rn")
+        # Begun with -0 a chain begins with a product, whose zero may be negative.
+        nothing = np.full_like(third, 1 << 31)
+        total = rounding.add(third, chain(nothing, 0, 1), _F32, "rn")
+        total = rounding.add(total, chain(nothing, 2, 3), _F32, "rn")
+        return rounding.narrow(rounding.widen(total, _F32), FORMATS[d_type], "rn")
+
+    return multiply
+
+
+def _steps(
+    a: Array, b: Array, c: Array, places: Array | None, parts: Sequence[Any], lows: list[int], fmt: Format
+) -> Array:
+    """One step after the other, over numbers; the sums are numbers of `fmt`."""
+    found = []
+    for first in range(0, max(a.shape[0], 1), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        left = [_by_k(x)[..., None] for x in (a[some], _exponents(a[some], lows[0]))]
+        right = [x.swapaxes(1, 2) for x in (b[some], _exponents(b[some], lows[1]))]
+        if places is None:
+            right = [_by_k(x)[:, :, None] for x in right]
+        else:
+            warps = np.arange(left[0].shape[1])[:, None, None]
+            right = [np.ascontiguousarray(x.swapaxes(1, 2)[warps, places[some]].transpose(2, 0, 1, 3)) for x in right]
+        total = c[some]
+        for part in parts:
+            factors = left[0][part], right[0][part]
+            exponents = left[1][part], right[1][part]
+            total = _rounded(_step(factors, exponents, total, _exponents(total, fmt.low)), fmt)
+        found.append(total)
     return np.concatenate(found)
 
 
-def _step(a: Array, b: Array, c: Array, lows: tuple[int, int, int], target: str, kept: int) -> Array:
-    left, right, top = (_exponents(x, low) for x, low in zip((a, b, c), lows, strict=True))
-    # Rows of one k lie side by side, and so do columns.
-    left, tall = (np.ascontiguousarray(x.transpose(2, 0, 1))[..., None] for x in (left, a))
-    right, wide = (np.ascontiguousarray(x.transpose(1, 0, 2))[:, :, None, :] for x in (right, b))
-    for k in range(a.shape[2]):
-        np.maximum(top, left[k] + right[k], out=top)
-    scale = np.ldexp(1.0, kept - np.maximum(top, _LEAST).astype(np.intc))
+def _by_k(x: Array) -> Array:
+    """(k, warps, lines) of (warps, lines, k)."""
+    return np.ascontiguousarray(x.transpose(2, 0, 1))
+
+
+def _step(factors: tuple[Array, Array], exponents: tuple[Array, Array], c: Array, top: Array) -> Array:
+    """Factors and their exponents are (k, warps, rows, 1) and (k, warps, rows or 1, columns); `top` is of c."""
+    for left, right in zip(*exponents, strict=True):
+        np.maximum(top, left + right, out=top)
+    scale = np.ldexp(1.0, KEPT - np.maximum(top, _LEAST).astype(np.intc))
     total = np.trunc(c * scale)
     term = np.empty_like(total)
-    for k in range(a.shape[2]):
-        np.multiply(tall[k], wide[k], out=term)
+    for left, right in zip(*factors, strict=True):
+        np.multiply(left, right, out=term)
         term *= scale
         np.trunc(term, out=term)
         total += term
     total /= scale
-    if not (np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all()):
-        plain = np.matmul(a, b) + c
+    # A zero is positive, whatever the signs of what it is made of.
+    total += 0.0
+    if not all(np.isfinite(x).all() for x in (*factors, c)):
+        plain = (factors[0] * factors[1]).sum(axis=0) + c
         total = np.where(np.isfinite(plain), total, plain)
-    return _rounded(total, target)
+    return total
 
 
 def _exponents(values: Array, low: int) -> Array:
@@ -68,10 +140,11 @@ def _exponents(values: Array, low: int) -> Array:
     return np.where(values == 0, np.int16(_NOTHING), found)
 
 
-def _rounded(total: Array, target: str) -> Array:
+def _rounded(total: Array, fmt: Format) -> Array:
     """To nearest in f16; towards zero in f32, but to infinity where that is too small."""
-    if target == "f16":
-        return total.astype(np.float16).astype(np.float64)
-    fmt = FORMATS["f32"]
-    cut = rounding.widen(rounding.narrow(total, fmt, "rz"), fmt)
-    return np.where(np.abs(total) >= 2.0**128, np.copysign(np.inf, total), cut)
+    if fmt is _F16:
+        return total.astype(np.float16).astype(np.float64) + 0.0
+    near = total.astype(np.float32)
+    away = np.abs(near) > np.abs(total)
+    away &= np.abs(total) < 2.0**128
+    return (near.view(np.uint32) - away).view(np.float32).astype(np.float64)
