@@ -2,8 +2,8 @@
 
 A template may use `%thread` (number in the block), `%lane`, `%warp`, `%block`, `%index` (number in the grid); `%in`,
 `%out` and `%cell`, where the thread's words, results and 64 bytes lie, and `%cells`, where all the cells do; `%tile`,
-8 KiB of shared memory, `%bars`, eight words for mbarriers, both as 32-bit addresses; and registers `%p1` (predicates),
-`%h1` (16 bits), `%r1` (32), `%d1` (64) and `%q1` (128) from 0 on.
+8 KiB of shared memory, `%bars`, eight words for mbarriers, both as 32-bit addresses; and registers `%p1`
+(predicates), `%h1` (16 bits), `%r1` (32), `%d1` (64) and `%q1` (128) from 0 on.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.vectors.inputs import Words, random_words
 from bench.vectors.kernels import Vector
-from bench.vectors.whole import CLUSTER, MEET, apart, forms_of, operands, statement, whole
+from bench.vectors.whole import CLUSTER, apart, forms_of, operands, statement, whole
 from ptxgen.isa import Expansion, Table
 
 NAMES = frozenset({"bar", "barrier", "fence", "membar"})

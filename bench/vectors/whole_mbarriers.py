@@ -1,7 +1,7 @@
 """mbarriers as whole kernels: counts, bytes, states and parities, in shared memory of the own and of another block.
 
-Two blocks of 64 threads in a cluster; block and block have an mbarrier each. What a phase orders is shown by words that
-threads leave for others.
+Two blocks of 64 threads in a cluster, with an mbarrier each. What a phase orders is shown by words that threads leave
+for others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def mbarrier_vectors(table: Table, arch: str) -> Iterator[Vector]:
 
 
 def _init(count: int | str, lines: str = "") -> str:
-    return f"{lines or f'@%p1 mbarrier.init.shared.b64 [%bars], {count};'}\nfence.mbarrier_init.release.cluster;\n{MEET}"
+    lines = lines or f"@%p1 mbarrier.init.shared.b64 [%bars], {count};"
+    return f"{lines}\nfence.mbarrier_init.release.cluster;\n{MEET}"
 
 
 def _wait(parity: int, label: str) -> str:
@@ -123,7 +124,7 @@ st.shared.b32 [%r22], %r1; mbarrier.arrive.shared.b64 %d1, [%bars];
 
 
 def _arrive(expansion: Expansion, arch: str) -> Vector:
-    """All threads arrive, each perhaps for two or with bytes to come; where nobody may be the last, one arrives more."""
+    """All threads arrive, perhaps for two or with bytes to come; where none may be the last, one comes once more."""
     words = expansion.opcode.split(".")
     each = 2 if "count" in operands(expansion) else 1
     loose = "noComplete" in words

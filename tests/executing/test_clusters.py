@@ -167,3 +167,17 @@ def test_st_bulk_writes_zeros() -> None:
     @%p1 st.bulk.weak.shared::cta [%r6], %rd10, 0;
     bar.sync 0;""" + GIVE_BACK
     assert not result(body).any()
+
+
+@pytest.mark.parametrize(("instruction", "operands"), [
+    ("st.async.mbarrier::complete_tx::bytes.u32", "[TO], %r4, [AT]"),
+    ("red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add.u32", "[TO], %r4, [AT]"),
+    ("cp.async.mbarrier.arrive.noinc.b64", "[AT]"),
+])
+def test_without_a_space_addresses_are_generic(instruction: str, operands: str) -> None:
+    body = INIT.replace("COUNT", "64") + """cvt.u64.u32 %rd10, %r7; cvta.shared.u64 %rd11, %rd10;
+    cvt.u64.u32 %rd12, %r8; cvta.shared.u64 %rd13, %rd12; st.shared.u32 [%r7], 0;
+    mbarrier.expect_tx.relaxed.cta.shared.b64 [%r8], 4;
+    """ + f"{instruction} {operands};"
+    assert not kinds(run(body.replace("TO", "%rd11").replace("AT", "%rd13")))
+    assert {"wrong-space", "out-of-bounds"} & set(kinds(run(body.replace("TO", "%rd10").replace("AT", "%rd12"))))

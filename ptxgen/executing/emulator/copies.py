@@ -12,7 +12,7 @@ from ptxgen.executing.emulator.clusters import blocks_named, in_block
 from ptxgen.executing.emulator.data import by_space, nothing, space_of, store
 from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
-from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
+from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WINDOW_SHIFT, WINDOWS, WRITABLE, Region
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.scope import RegisterSymbol
 from ptxgen.executing.emulator.site import Getter, Site
@@ -305,6 +305,10 @@ def shared_address(site: Site, place: int) -> Getter:
         where = np.array(np.broadcast_to(address(m, lanes), (count(lanes),)))
         if space:
             return where
+        outside = where >> WINDOW_SHIFT != WINDOWS["shared"] >> WINDOW_SHIFT
+        if outside.any():
+            message = "a generic address that is not in shared memory"
+            m.fault_among("wrong-space", message, lanes, outside, address=where)
         return np.concatenate([w for _, w, _, _ in by_space(m, where, lanes, "")])
 
     return read

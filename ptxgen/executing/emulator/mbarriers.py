@@ -114,7 +114,7 @@ def places(m: Machine, where: Array, lanes: Lanes) -> Array:
 
 
 def _address(site: Site, place: int) -> tuple[Getter, str]:
-    address, space = site.address(site.operands[place], space_of(site) or ("shared" if site.name == "cp" else ""))
+    address, space = site.address(site.operands[place], space_of(site))
     # A generic address may lie in shared memory alone, and nothing else is touched.
     site.accesses.append(("shared", _WIDTH, "atomic"))
     site.atomic = True
