@@ -199,7 +199,7 @@ def _other_count(line: _Line) -> Iterator[str]:
         if operands[-1].isdigit() and len(operands) > 1 and "red" not in line.words:
             for count in (int(operands[-1]) - 32, int(operands[-1]) + 32):
                 yield line.with_(operands=", ".join([*operands[:-1], str(count)]))
-        if operands[0].isdigit():
+        if len(operands) > 1 and operands[0].isdigit():
             yield line.with_(operands=", ".join([str(int(operands[0]) + 5), *operands[1:]]))
     if line.opcode.startswith("mbarrier.init") and operands[-1].isdigit():
         for count in (int(operands[-1]) - 1, int(operands[-1]) + 1):
@@ -276,6 +276,7 @@ def _waiting(lines: list[str]) -> set[int]:
         found = _STATEMENT.match(line)
         if found and found.group(2) == "bra" and found.group(1) and found.group(3) in places:
             inside = "\n".join(lines[places[found.group(3)] : number])
-            if re.search(r"\tld\.|try_wait|test_wait|\.cas\.", inside) and not re.search(r"\tst\.|\tbar|\tred", inside):
+            looks, acts = r"\tld\.|try_wait|test_wait|\.cas\.", r"\tst\.|\tbar|\tred"
+            if re.search(looks, inside) and not re.search(acts, inside):
                 result.add(number)
     return result

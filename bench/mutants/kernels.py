@@ -1,4 +1,4 @@
-"""The correct kernels that are changed: patterns of threads that work together, and correct twins of planted faults."""
+"""The correct kernels that are changed: patterns of threads that work together, contract cases, twins of faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of threads that work together are clean and give what they should, and every way to break them is noticed."""
+"""Patterns of threads that work together are clean, give what they should, and cannot be broken unnoticed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ EXPECTED: dict[str, Callable[[], Any]] = {
     "spin_lock": lambda: [12],
     "spin_lock_by_every_thread": lambda: [32],
     "ticket_lock": lambda: [20, 20],
-    "warp_sum": lambda: [sum(range(32 * warp, 32 * warp + 32)) + 32 * block for block in range(2) for warp in range(2)],
+    "warp_sum": lambda: [496, 1520, 528, 1552],
 }
 
 

@@ -186,7 +186,7 @@ class Causality:
         result[some] = self.clocks.until(ids[some], units) > times[some]
         left = some[~result[some]]
         if left.size:
-            result[left] = self.clocks.until(ids[left], np.asarray(tags[left], np.int64)) > times[left]
+            result[left] = self.clocks.until_tag(ids[left], np.asarray(tags[left], np.int64)) > times[left]
         return result
 
     def saw(self, lanes: Array, space: str, granules: Array, times: Array) -> Bools:

@@ -68,33 +68,37 @@ class Clocks:
         return result
 
     def until(self, ids: Array, units: Array) -> Array:
+        """The time up to which each clock knows a unit itself."""
         pairs, back = np.unique(np.stack([ids, units]), axis=1, return_inverse=True)
-        until = [self._known_until(number, unit) for number, unit in pairs.T.tolist()]
+        until = [self.made[number].get(unit, 0) for number, unit in pairs.T.tolist()]
         return np.asarray(until, np.int64)[back.reshape(-1)]
 
-    def _known_until(self, number: int, unit: int) -> int:
-        if (number, unit) not in self.answers:
-            self.answers[number, unit] = self._search(self.made[number], unit)
-        return self.answers[number, unit]
+    def until_tag(self, ids: Array, tags: Array) -> Array:
+        """The time up to which each clock knows who a tag stands for."""
+        pairs, back = np.unique(np.stack([ids, tags]), axis=1, return_inverse=True)
+        for number, tag in pairs.T.tolist():
+            if (number, tag) not in self.answers:
+                self.answers[number, tag] = self._search(self.made[number], tag)
+        until = [self.answers[number, tag] for number, tag in pairs.T.tolist()]
+        return np.asarray(until, np.int64)[back.reshape(-1)]
 
-    def _search(self, clock: Clock, unit: int) -> int:
-        """The time up to which a unit is known. Of accesses by several threads only the last one's time is kept, so
-        that where several of them are known it is taken that all are."""
-        if unit == SEVERAL_BLOCKS:
+    def _search(self, clock: Clock, tag: int) -> int:
+        """Of accesses by several threads only the last one's time is kept, so that where several of them are known it
+        is taken that all are."""
+        if tag == SEVERAL_BLOCKS:
             return max((time for known, time in clock.items() if known > PLACES), default=0)
-        found = clock.get(unit, 0)
-        if unit > 0:
-            warp = self.warp(unit)
-            return max(found, clock.get(-3 - 2 * warp, 0), clock.get(-2 - 2 * (warp // self.shape.warps), 0))
-        if unit <= PLACES:
-            return found
-        if unit % 2:
-            warp = (-unit - 3) // 2
-            inside = [time for known, time in clock.items() if known > 0 and self.warp(known) == warp]
+        if tag > 0:
+            return max(clock.get(tag, 0), clock.get(-3 - 2 * self.warp(tag), 0))
+        if tag % 2:
+            warp = (-tag - 3) // 2
+            inside = {unit: time for unit, time in clock.items() if unit > 0 and self.warp(unit) == warp}
         else:
-            block = (-unit - 2) // 2
-            inside = [time for known, time in clock.items() if self._block(known) == block and known != unit]
-        return max(found, *inside) if len(inside) > 1 else found
+            block = (-tag - 2) // 2
+            inside = {unit: time for unit, time in clock.items() if self._block(unit) == block and unit != tag}
+            for thread in [unit for unit in inside if unit > 0]:
+                inside.pop(-3 - 2 * self.warp(thread), None)
+        found = clock.get(tag, 0)
+        return max(found, *inside.values()) if len(inside) > 1 else found
 
     def warp(self, tag: int) -> int:
         thread = tag - 1
