@@ -163,7 +163,7 @@ def test_a_bulk_copy_out_of_shared_memory() -> None:
 
 
 def test_a_bulk_reduction_adds_to_memory() -> None:
-    body = """st.shared.v4.b32 [%r7], {%r1, %r1, %r1, %r1};
+    body = """st.shared.v4.b32 [%r7], {%r1, %r1, %r1, %r1}; fence.proxy.async;
     bar.sync 0;
     cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [%r6], 1024;
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.executing.emulator import races, undefined
+from ptxgen.executing.emulator import late, races, undefined
 from ptxgen.executing.emulator.lanes import Lanes, lane_at
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, RANK_SHIFT, WRITABLE, Region, describe, window_of
@@ -198,6 +198,24 @@ def _touch(m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, wi
     )
 
 
+def _check_pending(
+    m: Machine, region: Region, offset: Offsets | range, address: Addresses, lanes: Lanes, size: int, *, writes: bool
+) -> None:
+    granules = _granules(region, np.asarray(offset), size)
+    late.check_pending(m, region, granules, size >> region.shift, address, lanes, writes=writes)
+
+
+def check_proxy(m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int) -> None:
+    """What the asynchronous proxy reads or writes was last written by it too, or a proxy fence has come between."""
+    if region.generic is None:
+        return
+    bad = region.generic.take(_granules(region, offset, size), mode="clip") > m.order.proxy_fence
+    if bad.any():
+        bad = bad.reshape(address.size, -1).any(axis=1)
+        message = f"an asynchronous access to {region.space} memory that was written with no proxy fence after it"
+        m.fault_among("race", message, lanes, bad, address=address, fatal=False)
+
+
 def _race(
     m: Machine, region: Region, trace: races.Trace, touch: races.Touch, address: Addresses, bad: Bools, now: str,
     before: str,
@@ -249,6 +267,8 @@ def load(
     """`count` neighbouring elements of `width` bytes from each address, undefined ones too if `keep`."""
     need = MAPPED | INITIALISED
     offset, flags = _locate(m, region, address, lanes, width * count, need, "a read", keep=count if keep else 0)
+    if region.pending is not None:
+        _check_pending(m, region, offset, address, lanes, width * count, writes=False)
     # Where nothing may be written nothing can race.
     traced = region.reads is not None and bool(flags & WRITABLE)
     words = region.view(width)
@@ -280,6 +300,10 @@ def store(
     m.changes += 1
     words = region.view(width)
     time = m.tick()
+    if region.pending is not None:
+        _check_pending(m, region, offset, address, lanes, width * len(values), writes=True)
+    if region.generic is not None:
+        region.generic[_granules(region, offset, width * len(values))] = time + 1
     for element, value in enumerate(values):
         here, place = _element(offset, element, width, len(values))
         if region.writes is None:
@@ -348,6 +372,10 @@ def note_atomic(
     against = ((region.writes, "wrote"), (region.reads, "read"))
     touch = _touch(m, region, offset, lanes, width, m.tick())
     _trace_check(m, region, touch, address, against, "changes")
+    if region.pending is not None:
+        _check_pending(m, region, offset, address, lanes, width, writes=True)
+    if region.generic is not None:
+        region.generic[touch.where] = touch.time + 1
     if region.atomics is None:
         return
     races.remember(region.atomics, touch, m.order, private=_private(m, region))

@@ -281,7 +281,9 @@ class Causality:
         self.known[lanes] = joined[back.reshape(-1)]
         blocks = (self.first_tag - 1 + lanes) // self.clocks.shape.threads
         until = self.clocks.until(numbers.astype(np.int64), -2 - 2 * blocks.astype(np.int64))
-        order.block_sync[lanes] = np.maximum(order.block_sync[lanes], until)
+        if (until > order.block_sync[lanes]).any():
+            order.block_sync = order.block_sync.copy()
+            order.block_sync[lanes] = np.maximum(order.block_sync[lanes], until)
 
     def _fold(self, order: Order, lanes: Array) -> None:
         """What barriers of a part of a block or warp have told these lanes becomes part of their clocks."""

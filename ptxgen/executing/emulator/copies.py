@@ -71,7 +71,10 @@ def _copy_words(site: Site) -> Run:
         def perform(machine: Machine, entries: Array) -> None:
             _move_words(machine, some[entries], of[entries], to[entries], given[entries], size)
 
-        late.postpone(m, "group", some, perform)
+        spots = [late.Spot("shared", place, np.full(some.size, size), writes=True)]
+        if wanted.all():
+            spots.append(late.Spot("global", there, given, writes=False))
+        late.postpone(m, "group", some, perform, spots=tuple(spots))
 
     return run
 
@@ -157,6 +160,9 @@ def _bulk_copy(site: Site) -> Run:
         if blocks is not None and at is not None:
             chosen = np.broadcast_to(blocks(m, lanes), some.shape)
             some, amount, to, of, at = _to_blocks(m, chosen, some, amount, to, of, at)
+        spots = () if skipped or masks is not None else (
+            _spot(m, to_space, some, to, amount, writes=True), _spot(m, of_space, some, of, amount, writes=False)
+        )
 
         def perform(machine: Machine, entries: Array) -> None:
             for entry in entries:
@@ -171,15 +177,31 @@ def _bulk_copy(site: Site) -> Run:
                 mine = np.full(lines.size, some[entry])
                 regions = machine.regions[to_space], machine.regions[of_space]
                 _move_lines(machine, regions, mine, of[entry] + lines, to[entry] + lines, width, update, mask)
+            written = machine.regions[to_space]
+            if spots and written.generic is not None:
+                written.generic[spots[0].granules(written, entries)] = 0
             if at is not None:
                 mbarriers.complete_bytes(machine, at[entries], some[entries], amount[entries])
 
         if at is None:
-            late.postpone(m, "bulk", some, perform)
+            late.postpone(m, "bulk", some, perform, spots=spots)
         else:
-            late.postpone(m, "barrier", some, perform, mbarriers.places(m, at, some))
+            late.postpone(m, "barrier", some, perform, mbarriers.places(m, at, some), spots=spots)
 
     return run
+
+
+def _spot(m: Machine, space: str, lanes: Array, address: Array, amount: Array, *, writes: bool) -> late.Spot:
+    """What a bulk copy will read or write, checked line by line: it must be there, and meant for this proxy."""
+    region = m.regions[space]
+    for lane, first, size in zip(lanes, address, amount, strict=True):
+        where = first + np.arange(0, size, _LINE)
+        mine = np.full(where.size, lane)
+        offset = access.offsets(m, region, where, mine)
+        need, verb = (MAPPED | WRITABLE, "an asynchronous write") if writes else (MAPPED, "an asynchronous read")
+        access.examine(m, region, where, offset, mine, _LINE, need, verb)
+        access.check_proxy(m, region, where, offset, mine, _LINE)
+    return late.Spot(space, access.offsets(m, region, address, lanes), amount, writes)
 
 
 def _check_bulk(m: Machine, lanes: Lanes, amount: Array, to: Array, of: Array) -> None:
@@ -292,7 +314,8 @@ def _late_access(site: Site, width: int, sources: list[Getter], act: Any, kind: 
             act(machine, machine.regions["shared"], to[entries], mine, [value[entries] for value in values])
             mbarriers.complete_bytes(machine, at[entries], mine, np.full(entries.size, size))
 
-        late.postpone(m, "barrier", some, perform, mbarriers.places(m, at, some))
+        spots = (late.Spot("shared", place, np.full(some.size, size), writes=kind == "write"),)
+        late.postpone(m, "barrier", some, perform, mbarriers.places(m, at, some), spots=spots)
 
     return run
 

@@ -93,7 +93,8 @@ class Emulator:
         memory = launching.prepare(program, arguments, one_thread=total * threads == 1)
         report = Report()
         order = make_order(
-            launch, fenced=program.fenced, cluster=int(np.prod(program.demands.cluster or 1))
+            launch, fenced=program.fenced, cluster=int(np.prod(program.demands.cluster or 1)),
+            late=program.late,
         )
         lines: list[int] = []
         size = launching.blocks_at_once(program, launch, lanes=self._lanes, memory=self._memory)

@@ -1,24 +1,43 @@
 """Memory operations that were issued and not yet carried out: asynchronous copies, stores and reductions.
 
 They happen as late as the kernel can tell: a copy when its thread waits for its group, one that reports to an
-mbarrier when somebody looks at that mbarrier. So a kernel that reads too early reads what was there before.
+mbarrier when somebody looks at that mbarrier for the second time. So a kernel that reads too early reads what was
+there before, which is reported. What lies behind them is what lay behind when they were issued.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array
+from ptxgen.executing.emulator.memory import INITIALISED, Region
 from ptxgen.executing.emulator.values import Array, Bools
 
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.machine import Machine
 
 Kind = Literal["group", "bulk", "barrier"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """By entry, `size` bytes from `start` of a space's data that will be written, or read."""
+
+    space: str
+    start: Array
+    size: Array
+    writes: bool
+
+    def granules(self, region: Region, entries: Array) -> Array:
+        """Granules of these entries, one after the other."""
+        return np.concatenate([
+            np.arange(start >> region.shift, (start + size - 1 >> region.shift) + 1)
+            for start, size in zip(self.start[entries].tolist(), self.size[entries].tolist(), strict=True)
+        ])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +51,55 @@ class Late:
     line: int
     perform: Callable[[Machine, Array], None]
     entries: Array
+    spots: tuple[Spot, ...]
+    block_sync: Array                          # by lane of the batch, when it was issued
+    warp_sync: Array
+    oldest: int
+    known: Array | None                        # by entry: clock (`causality`)
 
     def part(self, chosen: Bools) -> Late:
-        return Late(self.kind, self.lanes[chosen], self.key[chosen], self.line, self.perform, self.entries[chosen])
+        known = None if self.known is None else self.known[chosen]
+        return replace(
+            self, lanes=self.lanes[chosen], key=self.key[chosen], entries=self.entries[chosen], known=known
+        )
 
 
 def postpone(
-    m: Machine, kind: Kind, lanes: LaneArray, perform: Callable[[Machine, Array], None], key: Array | None = None
+    m: Machine, kind: Kind, lanes: LaneArray, perform: Callable[[Machine, Array], None], key: Array | None = None, *,
+    spots: tuple[Spot, ...] = (),
 ) -> None:
-    """Note operations of the current line; without keys they belong to the group that each lane has open."""
+    """Note operations of the current line; without keys they belong to the group that each lane has open. `spots`:
+    what they will touch."""
     keys = groups(m, kind)[lanes].copy() if key is None else key
-    m.late.append(Late(kind, lanes, keys, m.line, perform, np.arange(lanes.size)))
+    entries = np.arange(lanes.size)
+    for spot in spots:
+        region = m.regions[spot.space]
+        if region.pending is None:
+            region.pending = np.zeros(region.flags.size, np.int32)
+        region.pending[spot.granules(region, entries)] = m.line if spot.writes else -m.line
+    order = m.order
+    known = None if order.causality is None else order.causality.known[lanes]
+    m.looked_at.difference_update(keys.tolist() if kind == "barrier" else ())
+    m.late.append(Late(
+        kind, lanes, keys, m.line, perform, entries, spots, order.block_sync, order.warp_sync, order.oldest, known
+    ))
+
+
+def check_pending(
+    m: Machine, region: Region, granules: Array, parts: int, address: Array, lanes: Lanes, *, writes: bool
+) -> None:
+    """Report who reads what has yet to be written, or writes what has yet to be read or written. `parts` granules a
+    lane."""
+    assert region.pending is not None
+    lines = region.pending.take(granules, mode="clip")
+    # Bytes that nothing has written at all are reported as such.
+    bad = lines != 0 if writes else (lines > 0) & (region.flags.take(granules, mode="clip") & INITIALISED != 0)
+    if bad.any():
+        line = int(lines[bad][0])
+        now, later = "writes" if writes else "reads", "write" if line > 0 else "read"
+        message = f"{now} {region.space} memory that what was issued at line {abs(line)} has yet to {later}"
+        bad = bad.reshape(-1, max(parts, 1)).any(axis=1)
+        m.fault_among("race", message, lanes, bad, address=address, fatal=False)
 
 
 def groups(m: Machine, kind: Kind) -> Array:
@@ -69,7 +126,9 @@ def finish(m: Machine, kind: Kind, lanes: Lanes, *, leave: int | None) -> None:
 def finish_at(m: Machine, places: Array) -> None:
     """Carry out what reports to the mbarriers at these places of shared memory."""
     if m.late:
-        _finish(m, "barrier", lambda late: np.isin(late.key, places))
+        ready = [place for place in np.unique(places).tolist() if place in m.looked_at]
+        m.looked_at.update(places.tolist())
+        _finish(m, "barrier", lambda late: np.isin(late.key, ready))
 
 
 def finish_exiting(m: Machine, lanes: Lanes) -> None:
@@ -86,10 +145,30 @@ def _finish(m: Machine, kind: Kind, which: Callable[[Late], Bools]) -> None:
             m.late.append(late)
             continue
         m.line = late.line
-        late.perform(m, late.entries[chosen])
+        _perform(m, late.part(chosen))
         if not chosen.all():
             m.late.append(late.part(~chosen))
     m.line = line
+
+
+def _perform(m: Machine, late: Late) -> None:
+    """Carry it out, with nothing behind it but what lay behind when it was issued."""
+    for spot in late.spots:
+        region = m.regions[spot.space]
+        assert region.pending is not None
+        region.pending[spot.granules(region, late.entries)] = 0
+    order, causality = m.order, m.order.causality
+    now = order.block_sync, order.warp_sync, order.oldest
+    known = None if causality is None else causality.known[late.lanes]
+    order.block_sync, order.warp_sync, order.oldest = late.block_sync, late.warp_sync, late.oldest
+    if causality is not None and late.known is not None:
+        causality.known[late.lanes] = late.known
+    try:
+        late.perform(m, late.entries)
+    finally:
+        order.block_sync, order.warp_sync, order.oldest = now
+        if causality is not None and known is not None:
+            causality.known[late.lanes] = known
 
 
 def lane_array(lanes: Lanes) -> LaneArray:

@@ -148,6 +148,7 @@ class Machine:
     cluster: Dim3 = (1, 1, 1)                  # blocks of a cluster, which follow one another in a batch
     late: list[Late] = field(default_factory=list)             # asynchronous operations not yet carried out
     committed: dict[str, Array] = field(default_factory=dict)  # by kind, then lane: groups committed
+    looked_at: set[int] = field(default_factory=set)           # mbarriers that were, since something reports there
     mbarriers: set[int] = field(default_factory=set)           # places in shared memory where one has begun
     cluster_arrived: Array = field(default_factory=lambda: np.zeros(0, np.int64))      # by lane: times
     cluster_waited: Array = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -194,6 +195,7 @@ class Machine:
         twin.undefined = {slot: numbers.copy() for slot, numbers in self.undefined.items()}
         twin.origins, twin.origin_numbers = list(self.origins), dict(self.origin_numbers)
         twin.late, twin.mbarriers = list(self.late), set(self.mbarriers)
+        twin.looked_at = set(self.looked_at)
         twin.committed = {kind: number.copy() for kind, number in self.committed.items()}
         twin.cluster_arrived, twin.cluster_waited = self.cluster_arrived.copy(), self.cluster_waited.copy()
         twin.depth, twin.depths = self.depth.copy(), [depth.copy() for depth in self.depths]
@@ -276,13 +278,13 @@ class Machine:
         return len(self.lines) - 1
 
 
-def make_order(launch: Launch, *, fenced: bool, cluster: int = 1) -> Order:
+def make_order(launch: Launch, *, fenced: bool, cluster: int = 1, late: bool = False) -> Order:
     """Ordering state of a launch; what threads tell each other is kept only if the kernel has a way to. `cluster`:
-    blocks of one."""
+    blocks of one; `late`: whether the kernel has asynchronous operations."""
     bx, by, bz = launch.block
     empty = np.zeros(0, np.int32)
     shape = Shape.of(bx * by * bz)
-    return Order(shape, empty, empty.copy(), Causality(Clocks(shape), cluster) if fenced else None)
+    return Order(shape, empty, empty.copy(), Causality(Clocks(shape), cluster) if fenced else None, late=late)
 
 
 def start_batch(
@@ -297,6 +299,9 @@ def start_batch(
     order.oldest = len(lines)
     order.heard, order.heard_in_warp, order.first_tag = None, None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
+    for space in ("global", "shared") if program.bulk else ():
+        if space in regions and regions[space].generic is None:
+            regions[space].generic = np.zeros(regions[space].flags.size, np.int32)
     if order.causality is not None:
         order.causality.begin(lanes, order.first_tag)
     number = np.arange(lanes, dtype=np.intp)

@@ -87,12 +87,26 @@ def change(
         message = "an mbarrier operation that its counts do not allow, or on what is no mbarrier"
         m.fault_among("barrier", message, lanes, bad, address=where)
     m.changes += 1
-    causality = m.order.causality
-    if causality is not None:
-        if releases is not None:
-            causality.arrive(m.order, offset, late.lane_array(lanes), m.tick(), releases=releases)
-        causality.complete(np.unique(offset[(old ^ now) & _PHASE != 0]).tolist())
+    if m.order.causality is not None:
+        _pass_on(m, offset, late.lane_array(lanes), old & _PHASE != 0, now & _PHASE != 0, releases)
     return old
+
+
+def _pass_on(
+    m: Machine, offset: Array, lanes: Array, before: Array, after: Array, releases: bool | None
+) -> None:
+    """Who arrives tells those who wait for the phase that it arrives in; `before` and `after` are its parities."""
+    causality = m.order.causality
+    assert causality is not None
+    time = m.tick()
+    for place in np.unique(offset):
+        mine = np.flatnonzero(offset == place)
+        bounds = np.flatnonzero(np.diff(before[mine])) + 1
+        for part in np.split(mine, bounds):
+            if releases is not None:
+                causality.arrive(m.order, offset[part], lanes[part], time, releases=releases)
+            if part[-1] != mine[-1] or before[part[-1]] != after[part[-1]]:
+                causality.complete([int(place)])
 
 
 def complete_bytes(m: Machine, where: Array, lanes: Lanes, amount: Array) -> None:
@@ -138,7 +152,7 @@ def initialise(site: Site) -> Run:
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             place = np.broadcast_to(access.offsets(m, region, where, some), (count(some),))
             old = region.view(_WIDTH).take(place >> 3, mode="clip")
-            access.store(m, region, where, some, _WIDTH, [words if chosen is None else words[chosen]], strong=True)
+            access.store(m, region, where, some, _WIDTH, [words if chosen is None else words[chosen]])
             _begin_or_end(m, place, old & _MARK != 0, some, where, begins=amount is not None)
 
     return run

@@ -72,6 +72,8 @@ class Region:
     writes: Trace | None = None
     atomics: Trace | None = None
     strong_reads: Trace | None = None
+    pending: Array | None = None           # by granule: the line of what has yet to write it, negative: to read it
+    generic: Array | None = None           # by granule: after the last write by the generic proxy
     views: dict[int, Array] = field(default_factory=dict)
     starts: Array = None                       # by lane: what turns an address into an offset into `data`
     sure: list[int] = field(default_factory=list)      # by extent: flags that each of its granules has
@@ -122,6 +124,8 @@ class Region:
         return Region(
             self.space, self.base, self.stride, self.instances, self.shift, self.extents, self.data.copy(),
             self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2], twin[3],
+            pending=None if self.pending is None else self.pending.copy(),
+            generic=None if self.generic is None else self.generic.copy(),
             origins=None if self.origins is None else self.origins.copy(), sure=list(self.sure),
         )
 

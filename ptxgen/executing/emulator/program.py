@@ -93,6 +93,16 @@ class Program:
     saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)      # by step after a call: slots kept over it
 
     @property
+    def late(self) -> bool:
+        """Whether it has asynchronous operations."""
+        return self.bulk or any(step.opcode.startswith(("cp.async", "st.async", "red.async")) for step in self.steps)
+
+    @property
+    def bulk(self) -> bool:
+        """Whether it has operations of the asynchronous proxy."""
+        return any(step.opcode.startswith(("cp.async.bulk", "cp.reduce.async.bulk")) for step in self.steps)
+
+    @property
     def cancels(self) -> bool:
         """Whether it asks for the work of clusters that have not begun."""
         return any(step.opcode.startswith("clusterlaunchcontrol.try_cancel") for step in self.steps)

@@ -140,11 +140,13 @@ class Order:
     heard_in_warp: npt.NDArray[np.int32] | None = None
     first_tag: int = 1                     # tag of lane 0
     oldest: int = 0                        # no lane's `block_sync` is less
+    late: bool = False                     # whether something may happen after the barriers that follow it
+    proxy_fence: int = 0                   # time of the last fence between the generic and the asynchronous proxy
 
     @property
     def plain(self) -> bool:
         """Whether nothing but `block_sync` and `warp_sync` orders accesses."""
-        return self.causality is None and self.heard is None and self.heard_in_warp is None
+        return self.causality is None and self.heard is None and self.heard_in_warp is None and not self.late
 
     def pass_barrier(self, lanes: Lanes | Bools, time: int) -> None:
         """All threads of these lanes' blocks have met. The old array stays as it is, for who refers to it."""

@@ -96,7 +96,8 @@ class Stepper:
         memory = launching.prepare(program, self.arguments, one_thread=threads == 1)
         self._buffers = memory.buffers
         regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
-        return start_batch(launch, 0, blocks, program, regions, Report(), make_order(launch, fenced=True), [])
+        order = make_order(launch, fenced=True, late=True)
+        return start_batch(launch, 0, blocks, program, regions, Report(), order, [])
 
     # -------------------------------------------------------------- running
 
