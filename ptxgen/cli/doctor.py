@@ -147,11 +147,11 @@ def _assemblers(named: str | None) -> Iterator[Check]:
 
 
 def _gpu() -> str:
-    from ptxgen.executing.gpu import gpu_available
+    from ptxgen.executing.gpu import gpu_available, why_no_gpu
 
     name = gpu_available()
     if name is None:
-        raise PtxgenError("no NVIDIA driver and GPU, or no cuda-bindings; kernels are tested by the emulator")
+        raise PtxgenError(f"{why_no_gpu()}; kernels are tested by the emulator")
     return f"{name}, cuda-bindings {version('cuda-bindings')}"
 
 

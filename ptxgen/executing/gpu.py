@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -51,27 +52,35 @@ _ASSERTION = re.compile(
 )
 
 
-@cache
 def gpu_available() -> str | None:
-    """The name of the first GPU, None without a driver, a device or cuda-bindings. Asks the driver's library
-    itself, so that nothing of cuda is imported into this process."""
-    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-        return None
-    return _driver_device()
+    """The name of the first GPU, None without a driver, a device or cuda-bindings."""
+    return _first_device()[0] or None
 
 
-def _driver_device() -> str | None:
+def why_no_gpu() -> str:
+    """What is missing for `gpu_available`, "" where nothing is."""
+    return _first_device()[1]
+
+
+@cache
+def _first_device() -> tuple[str, str]:
+    """(its name, "") or ("", why there is none). Asks the driver's library itself, so that nothing of cuda is
+    imported into this process."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return None
+        return "", "there is no NVIDIA driver (libcuda.so.1)"
     device = ctypes.c_int()
     name = ctypes.create_string_buffer(256)
-    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
-        return None
-    if driver.cuDeviceGetName(name, len(name), device):
-        return None
-    return name.value.decode(errors="replace")
+    error = driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0)
+    error = error or driver.cuDeviceGetName(name, len(name), device)
+    if error:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        hint = "" if visible is None else f"; CUDA_VISIBLE_DEVICES is {visible!r}"
+        return "", f"the NVIDIA driver shows no device (CUDA error {error}{hint})"
+    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
+        return "", "there is a GPU, but cuda-bindings is not installed"
+    return name.value.decode(errors="replace"), ""
 
 
 class GpuExecutor:
@@ -102,10 +111,8 @@ class GpuExecutor:
         # By path and with -P: importing the package around the worker would load what it does not need.
         self._command = [*(command or (sys.executable, "-P", str(Path(gpu_worker.__file__)))), str(device)]
         self._environment = dict(environment) if environment is not None else None
-        if command is None and gpu_available() is None:
-            has_driver = _driver_device() is not None
-            why = "cuda-bindings is not installed" if has_driver else "no NVIDIA GPU with a driver is here"
-            raise PtxgenError("the GPU executor cannot work here", why=why, fix=INSTALL)
+        if command is None and why_no_gpu():
+            raise PtxgenError("the GPU executor cannot work here", why=why_no_gpu(), fix=INSTALL)
         self._worker: Worker | None = None
         worker = self._started()
         self.device, self.capability, self.driver = worker.device, worker.capability, worker.driver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Literal, Protocol
 
 import numpy as np
@@ -21,11 +22,16 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Grid in blocks, block in threads, dynamic shared memory in bytes."""
+    """Grid in blocks, block in threads, dynamic shared memory in bytes. Integers of NumPy become Python's."""
 
     grid: Dim3
     block: Dim3
     shared_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grid", tuple(map(index, self.grid)))
+        object.__setattr__(self, "block", tuple(map(index, self.block)))
+        object.__setattr__(self, "shared_bytes", index(self.shared_bytes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,9 @@ class Buffer:
     initialised: bool = True
     read_only: bool = False
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", index(self.offset))
 
 
 def unwritten(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Buffer:
@@ -65,6 +74,9 @@ class Alias:
     """The same buffer as argument `index`."""
 
     index: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", index(self.index))
 
 
 @dataclass(frozen=True, slots=True)

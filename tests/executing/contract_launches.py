@@ -164,6 +164,11 @@ LAUNCHES = [
         ld.param.u32 %r10, [more]; add.u32 %r10, %r10, %r1; st.global.u32 [%rd2], %r10; ret; }}
         """, line(4), [empty(4), *more], {0: np.arange(4, dtype="u4") + first}, entry=name)
       for name, more, first in (("k", [], 0), ("second", [Scalar("u32", 10)], 10))],
+    Case("sizes-of-numpy", kernel("""ld.param.u32 %r10, [x]; add.u32 %r10, %r10, %r1; st.global.u32 [%rd2], %r10;""",
+        ".param .u64 out, .param .u64 again, .param .u32 x"),
+        Launch((np.int64(2), np.int32(1), 1), (np.uint8(200), 1, 1), np.int64(0)),
+        [Buffer(np.zeros(400, "u4"), offset=np.int64(4)), Alias(np.int64(0)), Scalar("u32", np.uint64(5))],
+        {0: np.arange(5, 405, dtype="u4")}),
     Case("no-arguments", kernel("", "", before=""), line(32), []),
     Case("a-cluster", NEW + f""".visible .entry k(.param .u64 out) .explicitcluster .reqnctapercluster 2, 1, 1
         {{ {REGISTERS} {WHO} {OUT} mov.u32 %r10, %cluster_ctarank; mov.u32 %r11, %nclusterid.x;

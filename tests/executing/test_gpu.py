@@ -335,9 +335,11 @@ def test_what_the_caller_did_wrong(
 
 
 def test_without_a_gpu_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "gpu_available", lambda: None)
+    monkeypatch.setattr(gpu, "_first_device", lambda: ("", "there is no NVIDIA driver"))
+    assert gpu.gpu_available() is None
     with pytest.raises(PtxgenError) as caught:
         GpuExecutor()
+    assert "no NVIDIA driver" in caught.value.why
     assert "ptxgen-local[gpu]" in caught.value.fix
 
 

@@ -6,6 +6,10 @@ The GPU is the imagined one of `fake_cuda`; `test_gpu_contract.py` has the real 
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -121,15 +125,14 @@ def test_traces_and_profiles_are_the_emulators(
 def test_without_a_gpu(
     tmp_path: Path, words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(gpu, "gpu_available", lambda: None)
-    monkeypatch.setattr(gpu, "_driver_device", lambda: None)
+    monkeypatch.setattr(gpu, "_first_device", lambda: ("", "there is no NVIDIA driver"))
     root = Path(__file__).parents[2]
     (tmp_path / "k.ptx").write_text((root / "tests/kernels/saxpy.ptx").read_text())
     places = {"KERNEL": str(tmp_path / "k.ptx"), "SPEC": str(root / "examples/saxpy.toml")}
     assert app.run([*(places.get(word, word) for word in words), "--executor", "gpu"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    for part in ("the GPU executor cannot work here", "why: no NVIDIA GPU with a driver is here", "fix: install"):
+    for part in ("the GPU executor cannot work here", "why: there is no NVIDIA driver", "fix: install"):
         assert part in told.err
 
 
@@ -172,3 +175,23 @@ def test_several_targets_let_the_device_choose(
 def test_auto_without_a_gpu_is_the_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "gpu_available", lambda: None)
     assert isinstance(make_executor("auto", ("sm_80", "sm_90a"), assemble=lambda ptx, arch: None), Emulator)
+
+
+def test_ctrl_c_ends_command_and_kernel(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(kernel("hang"))
+    code = (
+        "import sys, test_gpu; from ptxgen.cli import app, run; executor = test_gpu.imagined(time_limit=60);"
+        "print(int(test_gpu.told(executor, 'who')), flush=True); run.make_executor = lambda name: executor;"
+        f"sys.exit(app.run(['run', {str(tmp_path / 'k.ptx')!r}, '--grid', '1', '--block', '1', '--executor', 'gpu']))"
+    )
+    command = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parent
+    )
+    assert command.stdout is not None
+    worker = int(command.stdout.readline())
+    time.sleep(0.5)                                     # the kernel has begun
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=30)
+    assert (command.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+    assert not Path(f"/proc/{worker}").exists()
