@@ -86,7 +86,7 @@ and.b32 %lane, %thread, 31; shr.u32 %warp, %thread, 5; mov.u32 %tile, tile; mov.
 ld.param.u64 %in, [in_at]; mad.wide.u32 %in, %index, {8 * max(len(columns), 1)}, %in;
 ld.param.u64 %out, [out_at]; mad.wide.u32 %out, %index, {8 * max(len(bits), 1)}, %out;
 ld.param.u64 %cells, [cells_at]; mad.wide.u32 %cell, %index, 64, %cells;
-{POLICY if "%policy" in body and " %policy, " not in body else ""}{body}
+{POLICY if "%policy" in body and "createpolicy" not in body else ""}{body}
 {after}
 ret;
 }}

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.vectors.inputs import Words, random_words
-from bench.vectors.kernels import Vector
+from bench.vectors.kernels import Vector, form_key
+from bench.vectors.unshown import UNSHOWN
 from bench.vectors.whole import CLUSTER, apart, forms_of, operands, statement, whole
 from ptxgen.isa import Expansion, Table
 
@@ -29,6 +30,8 @@ _TAKE_OF_64 = "xor.b32 %r3, %thread, 53; mad.lo.u32 %r3, %r3, 4, %tile; ld.share
 def barrier_vectors(table: Table, arch: str) -> Iterator[Vector]:
     for expansion in forms_of(table, arch, *NAMES):
         words = expansion.opcode.split(".")
+        if form_key(expansion) in UNSHOWN:
+            continue
         if expansion.name in ("fence", "membar"):
             yield _fence(expansion, arch)
         elif "warp" in words:
