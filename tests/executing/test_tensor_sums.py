@@ -131,3 +131,43 @@ def test_many_warps_give_what_each_gives_alone() -> None:
     together = product(a, b, c)
     for warp in (0, 127, 128, 299):
         assert np.array_equal(product(a[warp:][:1], b[warp:][:1], c[warp:][:1])[0], together[warp])
+
+
+def _error(types: tuple[str, ...], depth: int, family: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Of many sums, and the matrices."""
+    _, a_type, b_type, c_type = types
+    a = _numbers("left", a_type, (64, depth), family)
+    b = _numbers("right", b_type, (depth, 64), family)
+    c = _numbers("third", c_type, (64, 64), family)
+    found = widen(tensor_sums.product(types)(a, b, c), FORMATS["f32"])
+    assert np.isfinite(found).all()
+    error = np.abs(found - (a @ b + c))
+    assert error.any()
+    return error, [a, b, c]
+
+
+@pytest.mark.parametrize("types", [t for t in TYPES if t[0] == "f32"], ids=lambda t: ".".join(t))
+@pytest.mark.parametrize("depth", [8, 16, 32])
+@pytest.mark.parametrize("family", [0, 1, 3, 7])
+def test_errors_are_within_what_verification_grants(types: tuple[str, ...], depth: int, family: int) -> None:
+    """u times the number of terms and one, of the sum of their sizes (ptxgen.verifying.reductions)."""
+    error, (a, b, c) = _error(types, depth, family)
+    assert (error <= (depth + 1) * 2.0**-24 * (np.abs(a) @ np.abs(b) + np.abs(c))).all()
+
+
+@pytest.mark.parametrize("types", [t for t in TYPES if t[0] == "f32"], ids=lambda t: ".".join(t))
+@pytest.mark.parametrize("depth", [4, 8, 16, 32])
+@pytest.mark.parametrize("family", [0, 1, 3, 4, 7])
+def test_errors_are_within_the_bound_of_a_step(types: tuple[str, ...], depth: int, family: int) -> None:
+    """As docs/emulator.md has it: a subnormal factor counts as the least normal number."""
+    if family == 4 and types[1] in ("bf16", "tf32"):
+        family = 1                                       # products of tiny numbers would all be too small
+    error, matrices_ = _error(types, depth, family)
+    narrow = sum(FIELDS[types[1]]) == 7
+    lows = [(FORMATS["f16"] if narrow else FORMATS[kind]).low for kind in types[1:3]] + [FORMATS["f32"].low]
+    a, b, c = (
+        np.where(x == 0, 0, np.maximum(np.abs(x), 2.0**low)) for x, low in zip(matrices_, lows, strict=True)
+    )
+    steps = 2 if narrow else 1
+    relative = steps * ((depth / steps + 1) * 2.0**-25 + 2.0**-23)
+    assert (error <= relative * (a @ b + c) + 2.0**-149).all()
