@@ -1,8 +1,10 @@
 """Constants of PTX: literals and constant expressions (manual, "Constants").
 
-Integers are 64 bits wide, and a literal of a few bits more is cut, as ptxas cuts it; an expression with an operand
-above 2^63-1 is computed unsigned, any other signed, and the result wraps. Decimal floats are 64-bit; `0f…` and `0d…`
-give the bits themselves.
+Integers are 64 bits wide, and a literal of a few bits more is cut, as ptxas cuts it. They are signed, or unsigned:
+literals with a `U` or above 2^63-1, `~a`, `a % b`, `(.u64) a`, and `+ - * / & | ^` of anything unsigned. A shift has
+the type of what it shifts, a choice that of what it chooses; comparisons are of unsigned numbers if either is one and
+give a signed 0 or 1. Results wrap. (Measured with ptxas 13; table 5 of the manual differs in `%`, `& | ^` and `?:`.)
+Decimal floats are 64-bit; `0f…` and `0d…` give the bits themselves.
 """
 
 from __future__ import annotations
@@ -23,6 +25,12 @@ _HEX_FLOAT = re.compile(r"0[fF][0-9A-Fa-f]{8}|0[dD][0-9A-Fa-f]{16}")
 _SIGNED_LIMIT = 1 << 63
 _WORD = 1 << 64
 WARP_SIZE = 32
+
+
+class Unsigned(int):
+    """An integer constant of type .u64: what is computed with it is unsigned. Any other int is a .s64."""
+
+    __slots__ = ()
 
 
 class ConstantFault(ValueError):
@@ -46,7 +54,8 @@ def _parse(text: str) -> tuple[int | float, str]:
         if value in (float("inf"), float("-inf")):
             raise ConstantFault("the constant overflows a 64-bit float")
         return value, "f64"
-    return _whole(text), "int"
+    whole = _whole(text)
+    return (Unsigned(whole) if text.endswith("U") or whole >= _SIGNED_LIMIT else whole), "int"
 
 
 def _whole(text: str) -> int:
@@ -96,8 +105,10 @@ def is_bits(constant: Immediate) -> bool:
 
 def wrap(value: int, unsigned: bool) -> int:
     """`value` modulo 2^64, as unsigned or two's complement."""
-    value %= _WORD
-    return value if unsigned or value < _SIGNED_LIMIT else value - _WORD
+    value = int(value) % _WORD
+    if unsigned:
+        return Unsigned(value)
+    return value if value < _SIGNED_LIMIT else value - _WORD
 
 
 def unary(operator: str, operand: Immediate, span: Span) -> Immediate:
@@ -113,7 +124,7 @@ def unary(operator: str, operand: Immediate, span: Span) -> Immediate:
             raise ConstantFault("~ takes an integer")
         return Immediate(text, -value if operator == "-" else value, operand.kind, span)
     result = {"-": -value, "+": value, "~": ~value}[operator]
-    return Immediate(text, wrap(result, value >= _SIGNED_LIMIT), "int", span)
+    return Immediate(text, wrap(result, operator == "~" or isinstance(value, Unsigned)), "int", span)
 
 
 def binary(left: Immediate, operator: str, right: Immediate, span: Span) -> Immediate:
@@ -127,7 +138,11 @@ def binary(left: Immediate, operator: str, right: Immediate, span: Span) -> Imme
         raise ConstantFault(f"{operator} takes two integers or two floats")
     if isinstance(a, float) or isinstance(b, float):
         return _float_binary(float(a), operator, float(b), text, span)
-    unsigned = a >= _SIGNED_LIMIT or b >= _SIGNED_LIMIT
+    if operator in ("<<", ">>"):
+        # the hardware's shift: by the low six bits
+        shifted = a << (int(b) & 63) if operator == "<<" else a >> (int(b) & 63)
+        return Immediate(text, wrap(shifted, isinstance(a, Unsigned)), "int", span)
+    unsigned = operator == "%" or isinstance(a, Unsigned) or isinstance(b, Unsigned)
     a, b = wrap(a, unsigned), wrap(b, unsigned)
     if operator in ("/", "%"):
         if b == 0:
@@ -135,13 +150,9 @@ def binary(left: Immediate, operator: str, right: Immediate, span: Span) -> Imme
         quotient = abs(a) // abs(b)
         quotient = -quotient if (a < 0) != (b < 0) else quotient
         result = quotient if operator == "/" else a - b * quotient
-    elif operator == "<<":
-        result = a << (b & 63)
-    elif operator == ">>":
-        result = a >> (b & 63)
     else:
         result = int(_INTEGER[operator](a, b))
-    return Immediate(text, wrap(result, unsigned), "int", span)
+    return Immediate(text, wrap(result, unsigned and operator not in _COMPARISONS), "int", span)
 
 
 def choice(condition: Immediate, yes: Immediate, no: Immediate, span: Span) -> Immediate:

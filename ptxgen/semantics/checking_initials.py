@@ -8,7 +8,7 @@ from ptxgen.ptx.initialisers import address_value
 from ptxgen.ptx.tree import Address, Function, Immediate, Name, Operand, Variable
 from ptxgen.semantics.checking_availability import Ground, require
 from ptxgen.semantics.checking_scopes import Scope
-from ptxgen.semantics.operands import fits_bits
+from ptxgen.semantics.operands import fits_bits, meant
 
 #: Types that no initial value can be given for.
 _WITHOUT = ("f16", "f16x2", "pred")
@@ -65,7 +65,7 @@ def _check_constant(value: Immediate, variable: Variable, ground: Ground) -> Non
         kind = "a float" if is_float else "an integer"
         findings.error(value.span, "bad-initialiser", f".{variable.type} wants {kind}, not {value.text}",
                        f"write {value.value}.0" if is_float else "")
-    elif isinstance(value.value, int) and not fits_bits(value.value, known.bits):
+    elif isinstance(value.value, int) and not fits_bits(meant(value), known.bits):
         findings.warn(value.span, "truncated-immediate", f"{value.text} does not fit in .{variable.type}")
 
 

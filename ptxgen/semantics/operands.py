@@ -15,7 +15,7 @@ from ptxgen.isa import Operand as Wanted
 from ptxgen.isa import Table
 from ptxgen.isa.model import Kind, SpecialRegister, Type
 from ptxgen.isa.selectors import is_selector
-from ptxgen.ptx.constants import is_cut
+from ptxgen.ptx.constants import is_cut, wrap
 from ptxgen.ptx.diagnostics import Severity
 from ptxgen.ptx.tree import Address, Arguments, Immediate, Name, Negated, Operand, Pair, Span, Vector
 
@@ -186,6 +186,7 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
         )
         return
     assert isinstance(value, int)
+    value = meant(constant)
     if is_cut(constant.text):
         yield Refusal(
             "truncated-immediate", f"{constant.text} has more than 64 bits and becomes {value}",
@@ -213,6 +214,11 @@ def immediate_refusals(constant: Immediate, wanted: Wanted, table: Table) -> Ite
             "truncated-immediate", f"{constant.text} does not fit in .{wanted.type}; its high bits are dropped",
             severity="warning", span=span,
         )
+
+
+def meant(constant: Immediate) -> int:
+    """An integer constant, complements as negative numbers: meant are those of however many bits there are."""
+    return wrap(int(constant.value), unsigned="~" not in constant.text) if constant.value > 0 else int(constant.value)
 
 
 def fits_bits(value: int, bits: int) -> bool:
