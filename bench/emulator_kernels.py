@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from bench.emulator_usual import USUAL
+from bench.emulator_work import Work
 from bench.vectors import matrix_products
-from ptxgen.executing import Argument, Buffer, Launch, Scalar
+from ptxgen.executing import Buffer, Launch, Scalar
 
 KERNELS_FOLDER = Path(__file__).resolve().parents[1] / "tests" / "kernels"
 _TILE = 16
@@ -92,17 +93,6 @@ ret;
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """`numpy` gives what argument `output` must hold afterwards."""
-
-    ptx: str
-    launch: Launch
-    arguments: Sequence[Argument]
-    output: int
-    numpy: Callable[[], npt.NDArray[np.float32]]
-
-
 def _random(*shape: int) -> npt.NDArray[np.float32]:
     return np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)
 
@@ -152,4 +142,5 @@ def mma_product(threads: int) -> Work:
 
 KERNELS: dict[str, Callable[[int], Work]] = {
     "saxpy": saxpy, "block sum": block_sum, "matrix product": matrix_product, "mma product": mma_product,
+    **USUAL,
 }

@@ -20,7 +20,7 @@ def test_kernels_do_what_numpy_does(name: str, threads: int) -> None:
     assert outcome.ok, outcome.faults
     found = outcome.buffers[work.output]
     assert found is not None
-    np.testing.assert_allclose(found, work.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found, work.numpy(), rtol=work.tolerance, atol=work.tolerance / 10)
 
 
 def test_a_kernel_that_gives_something_else_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
