@@ -73,7 +73,7 @@ class _Writer:
         self.declarations.append(f".reg .b64 {x}, {y};\n")
         place = number * _PLACES
         if space == "global":
-            base = f"mov.u64 {x}, %cells;" if not narrow else f"mad.wide.u32 {x}, %block, 4096, %cells;"
+            base = f"mov.u64 {x}, %cells;" if not narrow else f"mad.wide.u32 {x}, %block, 2048, %cells;"
         else:
             base = f"cvt.u64.u32 {x}, %tile;"
             if not narrow:
