@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxgen.executing.emulator import late, races, undefined
+from ptxgen.executing.emulator.causality import SPACES
 from ptxgen.executing.emulator.lanes import Lanes, lane_at
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, RANK_SHIFT, WRITABLE, Region, describe, window_of
@@ -247,10 +248,8 @@ def _trace_check(
         bad = races.conflicts(trace, touch, m.order, private=_private(m, region))
         if bad is None:
             continue
-        if m.order.causality is not None and trace is region.atomics:
-            places = np.flatnonzero(bad)
-            numbers, there = touch.by_granule(m.tags)[places] - m.order.first_tag, touch.granules()[places]
-            bad[places] = ~m.order.causality.saw(numbers, region.space, there, trace.time[there])
+        if trace is region.atomics:
+            bad &= ~_saw(m, region, trace, touch, bad)
             if not bad.any():
                 continue
         if harmless is not None and before == "wrote":
@@ -258,6 +257,20 @@ def _trace_check(
             if not bad.any():
                 continue
         _race(m, region, trace, touch, address, bad, now, before)
+
+
+def _saw(m: Machine, region: Region, trace: races.Trace, touch: races.Touch, bad: Bools) -> Bools:
+    """Which strong accesses a lane has seen the result of, by a strong read of its own or by what it was told."""
+    numbers = np.flatnonzero(bad)
+    order, granules = m.order, touch.granules()[numbers]
+    lanes, times = touch.by_granule(m.tags)[numbers] - order.first_tag, trace.time[granules]
+    places = granules.astype(np.int64) * 4 + SPACES[region.space]
+    seen = (order.read_place[lanes] == places) & (order.read_time[lanes] > times)
+    if order.causality is not None:
+        seen |= order.causality.saw(lanes, places, times)
+    result = np.zeros(bad.size, np.bool_)
+    result[numbers] = seen
+    return result
 
 
 def load(

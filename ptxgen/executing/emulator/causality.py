@@ -23,6 +23,8 @@ from ptxgen.executing.emulator.values import Array, Bools
 #: How far a scope reaches.
 BLOCK, CLUSTER, DEVICE = range(3)
 _LEVELS = 3
+#: A place is a granule * 4 and the number of its space.
+SPACES = {"global": 0, "shared": 1, "local": 2, "const": 3}
 #: Lanes of one instruction of which each in its turn hears what those before it said.
 _MOST_TURNS = 4096
 
@@ -78,7 +80,7 @@ class Causality:
         self.arrived.clear()
         self.completed.clear()
         self.marked.pop("shared", None)
-        self.places = {place: told for place, told in self.places.items() if place % 4 != _SPACE["shared"]}
+        self.places = {place: told for place, told in self.places.items() if place % 4 != SPACES["shared"]}
 
     # ------------------------------------------------------------ what threads do
 
@@ -120,7 +122,7 @@ class Causality:
             # Too many to take turns: all speak first, then all listen, which misses races and makes up none.
             speaks, listens = turn == 0, turn == turns - 1
             for number in busy.tolist():
-                lane, place = int(lanes[number]), int(granules[number]) * 4 + _SPACE[space]
+                lane, place = int(lanes[number]), int(granules[number]) * 4 + SPACES[space]
                 told = self.places.setdefault(place, {})
                 if role.reads and listens and told:
                     self._hear(order, lane, told, role)
@@ -189,10 +191,9 @@ class Causality:
             result[left] = self.clocks.until_tag(ids[left], np.asarray(tags[left], np.int64)) > times[left]
         return result
 
-    def saw(self, lanes: Array, space: str, granules: Array, times: Array) -> Bools:
-        """Whether strong accesses at these times to these granules lie behind each lane, which saw a later one."""
-        units = PLACES - granules.astype(np.int64) * 4 - _SPACE[space]
-        return np.asarray(self.clocks.until(self.known[lanes].astype(np.int64), units) > times)
+    def saw(self, lanes: Array, places: Array, times: Array) -> Bools:
+        """Whether strong accesses at these times to these places lie behind each lane: it was told of later ones."""
+        return np.asarray(self.clocks.until(self.known[lanes].astype(np.int64), PLACES - places) > times)
 
     def _compact(self) -> None:
         """Forget clocks that nobody holds any more."""
@@ -344,6 +345,3 @@ class Causality:
                 told = self.clocks.join(told, each)
             mine = to[block]
             self.passed[reach, mine] = [self.clocks.join(int(number), told) for number in self.passed[reach, mine]]
-
-
-_SPACE = {"global": 0, "shared": 1, "local": 2, "const": 3}

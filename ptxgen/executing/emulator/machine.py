@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.executing.emulator.causality import Causality, Role
+from ptxgen.executing.emulator.causality import SPACES, Causality, Role
 from ptxgen.executing.emulator.clocks import Clocks
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array, lane_at
 from ptxgen.executing.emulator.late import Late
@@ -232,7 +232,9 @@ class Machine:
     ) -> None:
         """These lanes made a strong access at these bytes of the region; `wrote`: which changed it, None for all
         that the role lets."""
-        causality = self.order.causality
+        order, causality = self.order, self.order.causality
+        if role.reads:
+            order.note_read(lanes, (offset >> region.shift) * 4 + SPACES[region.space], len(self.lines), role.writes)
         if causality is None:
             return
         lane = as_array(lanes)
@@ -299,6 +301,7 @@ def start_batch(
     order.oldest = len(lines)
     order.heard, order.heard_in_warp, order.first_tag = None, None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
+    order.read_place, order.read_time = np.full(lanes, -1, np.int64), np.zeros(lanes, np.int32)
     for space in ("global", "shared") if program.bulk else ():
         if space in regions and regions[space].generic is None:
             regions[space].generic = np.zeros(regions[space].flags.size, np.int32)

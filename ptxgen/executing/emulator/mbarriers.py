@@ -152,7 +152,9 @@ def initialise(site: Site) -> Run:
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             place = np.broadcast_to(access.offsets(m, region, where, some), (count(some),))
             old = region.view(_WIDTH).take(place >> 3, mode="clip")
-            access.store(m, region, where, some, _WIDTH, [words if chosen is None else words[chosen]])
+            # The word begins like any other; its end is often left to the last of several threads to come.
+            here = [words if chosen is None else words[chosen]]
+            access.store(m, region, where, some, _WIDTH, here, strong=amount is None)
             _begin_or_end(m, place, old & _MARK != 0, some, where, begins=amount is not None)
 
     return run

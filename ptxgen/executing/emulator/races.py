@@ -140,6 +140,10 @@ class Order:
     heard_in_warp: npt.NDArray[np.int32] | None = None
     first_tag: int = 1                     # tag of lane 0
     oldest: int = 0                        # no lane's `block_sync` is less
+    #: By lane: place (granule * 4 + number of the space) and time of its last strong read. What strong accesses did
+    #: there before lies behind it (PTX ISA, observation order).
+    read_place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    read_time: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     late: bool = False                     # whether something may happen after the barriers that follow it
     proxy_fence: int = 0                   # time of the last fence between the generic and the asynchronous proxy
 
@@ -147,6 +151,17 @@ class Order:
     def plain(self) -> bool:
         """Whether nothing but `block_sync` and `warp_sync` orders accesses."""
         return self.causality is None and self.heard is None and self.heard_in_warp is None and not self.late
+
+    def note_read(self, lanes: Lanes, places: Tags, time: int, turns: bool) -> None:
+        """A strong read by these lanes before `time`; where they take turns at a place only the last has seen all."""
+        self.read_place[lanes] = places
+        self.read_time[lanes] = time
+        if turns and self.read_place[lanes].size > 1:
+            mine = self.read_place[lanes]
+            self.read_time[lanes] = time - 1
+            last = mine.size - 1 - np.unique(mine[::-1], return_index=True)[1]
+            numbers = np.arange(lanes.start, lanes.stop) if isinstance(lanes, slice) else lanes
+            self.read_time[numbers[last]] = time
 
     def pass_barrier(self, lanes: Lanes | Bools, time: int) -> None:
         """All threads of these lanes' blocks have met. The old array stays as it is, for who refers to it."""
