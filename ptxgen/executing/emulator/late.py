@@ -34,10 +34,11 @@ class Spot:
 
     def granules(self, region: Region, entries: Array) -> Array:
         """Granules of these entries, one after the other."""
-        return np.concatenate([
-            np.arange(start >> region.shift, (start + size - 1 >> region.shift) + 1)
-            for start, size in zip(self.start[entries].tolist(), self.size[entries].tolist(), strict=True)
-        ])
+        start, size = self.start[entries], self.size[entries]
+        first = start >> region.shift
+        counts = (start + size - 1 >> region.shift) + 1 - first
+        begun = np.cumsum(counts) - counts
+        return np.repeat(first - begun, counts) + np.arange(int(counts.sum()))
 
 
 @dataclass(frozen=True, slots=True)
