@@ -91,36 +91,30 @@ def _steps(
     found = []
     for first in range(0, max(a.shape[0], 1), _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
-        left = [_by_k(x)[..., None] for x in (a[some], _exponents(a[some], lows[0]))]
-        right = [x.swapaxes(1, 2) for x in (b[some], _exponents(b[some], lows[1]))]
-        if places is None:
-            right = [_by_k(x)[:, :, None] for x in right]
-        else:
-            warps = np.arange(left[0].shape[1])[:, None, None]
-            right = [np.ascontiguousarray(x.swapaxes(1, 2)[warps, places[some]].transpose(2, 0, 1, 3)) for x in right]
-        total = c[some]
+        # Warps side by side, so that NumPy's innermost loops are long.
+        left = np.ascontiguousarray(a[some].transpose(2, 1, 0))[:, :, None]
+        right = np.ascontiguousarray(b[some].transpose(1, 2, 0))[:, None]
+        factors = [left, right, _exponents(left, lows[0]), _exponents(right, lows[1])]
+        if places is not None:
+            chosen, warps = places[some].transpose(2, 1, 0), np.arange(left.shape[3])
+            factors[1::2] = [np.ascontiguousarray(x[chosen, 0, :, warps].swapaxes(2, 3)) for x in factors[1::2]]
+        total = np.ascontiguousarray(c[some].transpose(1, 2, 0))
         for part in parts:
-            factors = left[0][part], right[0][part]
-            exponents = left[1][part], right[1][part]
-            total = _rounded(_step(factors, exponents, total, _exponents(total, fmt.low)), fmt)
-        found.append(total)
+            taken = [x[part] for x in factors]
+            total = _rounded(_step(taken[:2], taken[2:], total, _exponents(total, fmt.low)), fmt)
+        found.append(total.transpose(2, 0, 1))
     return np.concatenate(found)
 
 
-def _by_k(x: Array) -> Array:
-    """(k, warps, lines) of (warps, lines, k)."""
-    return np.ascontiguousarray(x.transpose(2, 0, 1))
-
-
-def _step(factors: tuple[Array, Array], exponents: tuple[Array, Array], c: Array, top: Array) -> Array:
-    """Factors and their exponents are (k, warps, rows, 1) and (k, warps, rows or 1, columns); `top` is of c."""
-    for left, right in zip(*exponents, strict=True):
-        np.maximum(top, left + right, out=top)
+def _step(factors: list[Array], exponents: list[Array], c: Array, top: Array) -> Array:
+    """Factors and their exponents are (k, rows, 1, warps) and (k, rows or 1, columns, warps); `top` is that of c."""
+    for x, y in zip(*exponents, strict=True):
+        np.maximum(top, x + y, out=top)
     scale = np.ldexp(1.0, KEPT - np.maximum(top, _LEAST).astype(np.intc))
     total = np.trunc(c * scale)
     term = np.empty_like(total)
-    for left, right in zip(*factors, strict=True):
-        np.multiply(left, right, out=term)
+    for x, y in zip(*factors, strict=True):
+        np.multiply(x, y, out=term)
         term *= scale
         np.trunc(term, out=term)
         total += term
