@@ -12,6 +12,7 @@ from ptxgen.executing.checking import demands_of, find_entry
 from ptxgen.executing.emulator import calling, definedness, generations, heap, instructions, library, stack
 from ptxgen.executing.emulator.calling import Routine
 from ptxgen.executing.emulator.layout import Layout, element_bytes, size_of
+from ptxgen.executing.emulator.linking import functions_of
 from ptxgen.executing.emulator.program import Program, Step
 from ptxgen.executing.emulator.scope import (
     LabelSymbol,
@@ -340,9 +341,7 @@ def begin(module: Module, name: str | None) -> tuple[Builder, Scope, Function]:
     _static_shared(layout, module, entry)
     base = _module_scope(registers, layout, module)
     builder = Builder(module, registers, layout, base, generations.flushes(module))
-    builder.functions = {
-        i.name: i for i in module.items if isinstance(i, Function) and i.kind == "func" and i.body is not None
-    }
+    builder.functions = functions_of(module)
     scope = builder.module_scope()
     for item in module.items:
         if isinstance(item, Variable) and item.space in {"global", "const"} and item.name in base.symbols:
