@@ -41,12 +41,17 @@ def fingerprint(vector: Vector) -> str:
 
 def write_record(folder: Path, name: str, made_on: str, found: Sequence[tuple[Vector, Bytes]]) -> Path:
     """`NAME.zip`: an index and one array a vector, compressed with LZMA; the same bytes for the same record."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.zip"
-    index = {"made_on": made_on, "vectors": [[vector.name, fingerprint(vector)] for vector, _ in found]}
+    outputs = [(vector.name, fingerprint(vector), output) for vector, output in found]
+    return write_outputs(folder / f"{name}.zip", made_on, outputs)
+
+
+def write_outputs(path: Path, made_on: str, outputs: Sequence[tuple[str, str, Bytes]]) -> Path:
+    """A record of outputs by names and fingerprints."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    index = {"made_on": made_on, "vectors": [[name, mark] for name, mark, _ in outputs]}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr(_entry(_INDEX), json.dumps(index, indent=0), zipfile.ZIP_LZMA)
-        for number, (_, output) in enumerate(found):
+        for number, (_, _, output) in enumerate(outputs):
             buffer = io.BytesIO()
             # Column by column: bytes of one kind side by side compress better.
             np.save(buffer, np.asfortranarray(output), allow_pickle=False)

@@ -53,7 +53,8 @@ def _divergent(expansion: Expansion, arch: str, parts: str) -> Vector:
         for part in operand.parts or (operand,):
             _give(part, given, results)
     if expansion.name == "shfl":
-        given |= {"a": "%r1", "b": "%r6" if "idx" in expansion.opcode else "6", "c": "0x1f" if "up" not in expansion.opcode else "0"}
+        by_number, upwards = "idx" in expansion.opcode, "up" in expansion.opcode
+        given |= {"a": "%r1", "b": "%r6" if by_number else "6", "c": "0" if upwards else "0x1f"}
     clear = "".join(
         f"mov.pred {one}, 0;\n" if one.startswith("%p") else f"mov.b32 {one}, 0;\n" for one in results
     )
