@@ -167,10 +167,10 @@ def document(verdicts: Sequence[Verdict], seen: Mapping[tuple[str, str], Seen]) 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.planted", description="Planted faults, and who finds them.")
     parser.add_argument("--sanitizer", action="store_true", help="also under compute-sanitizer; needs a GPU")
-    parser.add_argument("--only", default="", help="kernels whose KIND/NAME contains this")
+    parser.add_argument("--only", action="append", help="kernels whose KIND/NAME contains this, or another --only")
     parser.add_argument("--json", type=Path, help="write every verdict there")
     given = parser.parse_args(arguments)
-    kernels = [kernel for kernel in all_planted() if given.only in kernel.name]
+    kernels = [kernel for kernel in all_planted() if any(part in kernel.name for part in given.only or [""])]
     emulator = Emulator(step_limit=_STEP_LIMIT)
     verdicts = [judge(kernel, emulator) for kernel in kernels]
     print(table(verdicts), flush=True)
