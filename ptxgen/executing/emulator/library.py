@@ -126,10 +126,11 @@ def _format(m: Machine, lane: int, text: str, buffer: int) -> tuple[str, int]:
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
-        head = f"%{flags}{star(width)}" + ("" if precision is None else f".{star(precision)}")
+        wide, exactly = star(width), star(precision)
+        head = f"%{flags}{wide}" + ("" if precision is None else f".{exactly}")
         if kind in "eEfFgGaA":
             number = struct.unpack("<d", take(8))[0]
-            return str(number.hex()) if kind in "aA" else str((head + kind) % number)
+            return _hexadecimal(number, kind) if kind in "aA" else str((head + kind) % number)
         if kind == "s":
             return (head + "s") % _text(m, lane, struct.unpack("<Q", take(8))[0])
         if kind == "p":
@@ -142,9 +143,37 @@ def _format(m: Machine, lane: int, text: str, buffer: int) -> tuple[str, int]:
         value &= (1 << bits) - 1
         if kind in "di" and value >> bits - 1:
             value -= 1 << bits
-        return (head + ("d" if kind == "u" else kind)) % value
+        return _integer(flags, int(wide or 0), None if precision is None else int(exactly), kind, value)
 
     return _PIECE.sub(piece, text), arguments
+
+
+def _integer(flags: str, width: int, precision: int | None, kind: str, value: int) -> str:
+    """A whole number as C writes it: no 0x before a zero, one 0 before octal digits."""
+    digits = format(abs(value), kind if kind in "xXo" else "d")
+    if precision is not None:
+        digits = digits.zfill(precision) if precision or value else ""
+    prefix = ""
+    if kind in "di":
+        prefix = "-" if value < 0 else "+" if "+" in flags else " " if " " in flags else ""
+    elif "#" in flags and kind == "o" and not digits.startswith("0"):
+        digits = "0" + digits
+    elif "#" in flags and kind in "xX" and value:
+        prefix = "0" + kind
+    if width < 0 or "-" in flags:
+        return (prefix + digits).ljust(abs(width))
+    if "0" in flags and precision is None:
+        digits = digits.zfill(width - len(prefix))
+    return (prefix + digits).rjust(width)
+
+
+def _hexadecimal(number: float, kind: str) -> str:
+    """A float in hexadecimal, with no more digits than it has."""
+    head, mark, power = number.hex().partition("p")
+    if "." in head:
+        head = head.rstrip("0").rstrip(".")
+    text = head + mark + power
+    return text.upper() if kind == "A" else text
 
 
 def _fail(m: Machine, lanes: Lanes, getters: list[_Getter]) -> None:
