@@ -166,6 +166,7 @@ def test_a_full_log_changes_nothing(body: str, most: int) -> None:
         patch.setattr(races, "_MOST_TOUCHES", most)
         assert run(body, 2, 64, 512).faults == found.faults
         patch.setattr(races, "_MOST_GRANULES", most * 40)
+        patch.setattr(races, "_MOST_SHARED", most * 40)
         assert run(body, 2, 64, 512).faults == found.faults
 
 

@@ -20,6 +20,8 @@ from ptxgen.executing.protocol import Argument, Fault, Launch, Outcome
 from ptxgen.ptx import parse
 
 _MOST_PROGRAMS = 256
+#: Just below the largest block that glibc's malloc will ever keep for itself after it was freed (32 MB).
+_KEPT = 30 << 20
 
 
 class Emulator:
@@ -41,6 +43,10 @@ class Emulator:
         self._lanes = lanes_at_once
         self._memory = memory_limit
         self._programs: dict[tuple[bytes, str | None], Program | Unsupported] = {}
+        # Arrays of a register or of addresses come and go with every step. Where malloc gives each back to the system
+        # their pages are faulted in anew every time, which takes as long as the arithmetic; freeing one large block
+        # teaches it to keep them. The block itself is never touched.
+        np.empty(_KEPT, np.uint8)
 
     def program(self, ptx: str, entry: str | None) -> Program:
         """The decoded entry, kept by the text's hash. Raises Unsupported, UsageError, PtxSyntaxError."""
@@ -126,6 +132,8 @@ class Emulator:
                 instructions += machine.instructions
                 for watcher in watchers:
                     watcher.end(machine)
+            # The next batch takes the memory of this one.
+            del machine, regions
         faults = tuple(report.faults)
         return Outcome(
             not faults, faults, launching.results(memory, arguments), instructions, "".join(report.printed)

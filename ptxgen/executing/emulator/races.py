@@ -30,8 +30,9 @@ Index: TypeAlias = Any
 #: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several threads of one block;
 #: -3 - 2*warp several of one warp.
 SEVERAL_BLOCKS = -1
-#: What a log may hold: accesses, and granules of all of them (8 bytes each).
-_MOST_TOUCHES, _MOST_GRANULES = 128, 1 << 22
+#: What a log may hold: accesses, and granules of all of them (4 bytes each). No barrier ever empties that of memory
+#: which several blocks share, so it has less.
+_MOST_TOUCHES, _MOST_GRANULES, _MOST_SHARED = 128, 1 << 22, 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +246,12 @@ def remember(trace: Trace, touch: Touch, order: Order, *, private: bool) -> None
         settle(trace, order, private=private)
         _set_down(trace, touch, order, private=private)
         return
-    size = 1 if isinstance(touch.where, slice) else touch.where.size
-    if len(trace.log) >= _MOST_TOUCHES or trace.logged + size > _MOST_GRANULES:
+    size = 1
+    if not isinstance(touch.where, slice):
+        size = touch.where.size
+        if touch.high < 1 << 31:
+            touch = replace(touch, where=touch.where.astype(np.int32))
+    if len(trace.log) >= _MOST_TOUCHES or trace.logged + size > (_MOST_GRANULES if private else _MOST_SHARED):
         settle(trace, order, private=private)
     trace.log.append(touch)
     trace.logged += size

@@ -192,10 +192,14 @@ def _nearest_sum(x: F64Array, y: F64Array, fmt: Format) -> Array:
     below = 52 - fmt.mantissa
     doubt = (s.view(np.int64) & (1 << below) - 1) == 1 << below - 1
     result = s.astype(np.float16 if fmt.name == "f16" else np.float32)
-    small = np.abs(result) <= math.ldexp(1.0, fmt.low)
+    words: Array = result.view(fmt.word)
+    size = words & fmt.word.type((1 << fmt.word.itemsize * 8 - 1) - 1)
+    small = size <= fmt.word.type(1 << fmt.mantissa)
     if small.any():
         doubt |= small & (s != 0)
-    words = _native(result, fmt)
+    nan = size > fmt.word.type((1 << fmt.word.itemsize * 8 - 1) - (1 << fmt.mantissa))
+    if nan.any():
+        words[nan] = fmt.nan
     if doubt.any():
         x, y = np.broadcast_arrays(x, y)
         words[doubt] = encode(to_odd(*two_sum(x[doubt], y[doubt])), fmt)
@@ -203,11 +207,11 @@ def _nearest_sum(x: F64Array, y: F64Array, fmt: Format) -> Array:
 
 
 def _native(result: F64Array, fmt: Format) -> Array:
-    """Words of a result; f16 and f32 NaNs are canonical, f64 NaNs keep their payload."""
+    """Words of an f32 or f64 result; f32 NaNs are canonical, f64 NaNs keep their payload."""
     if fmt.name == "f64":
         return result.view(np.uint64)
     nan = np.isnan(result)
-    words: Array = result.view(fmt.word)
+    words: Array = result.view(np.uint32)
     if nan.any():
         words[nan] = fmt.nan
     return words

@@ -18,11 +18,19 @@ from ptxgen.executing.emulator.values import Array, Bools
 Words: TypeAlias = Any
 _PLACES = np.arange(32, dtype=np.uint32)
 _ONES = (np.uint32(1) << _PLACES).astype(np.uint32)
+_ALL = np.uint32(0xFFFFFFFF)
+
+
+def _whole(m: Machine, lanes: Lanes) -> bool:
+    """Whether every warp of the batch is here, with 32 lanes each. Slots are lanes then."""
+    return isinstance(lanes, slice) and lanes.stop - lanes.start == m.warps * 32
 
 
 def rows(m: Machine, values: Any, lanes: Lanes, fill: Any = 0) -> Array:
     """(warps, 32) array of one value per lane; absent lanes hold `fill`."""
     values = np.asarray(values)
+    if _whole(m, lanes):
+        return np.broadcast_to(values, m.slots.shape).reshape(-1, 32)
     table = np.full(m.warps * 32, fill, values.dtype)
     table[m.slots[lanes]] = values
     return table.reshape(-1, 32)
@@ -30,6 +38,8 @@ def rows(m: Machine, values: Any, lanes: Lanes, fill: Any = 0) -> Array:
 
 def ballot(m: Machine, chosen: Any, lanes: Lanes) -> Words:
     """uint32 by warp: bit i set where lane i is in the set and its `chosen` is true."""
+    if _whole(m, lanes) and np.all(chosen):
+        return np.full(m.warps, _ALL)
     return np.asarray((rows(m, np.broadcast_to(chosen, m.slots[lanes].shape), lanes, False) * _ONES).sum(
         axis=1, dtype=np.uint32
     ))
@@ -45,8 +55,10 @@ def gather(m: Machine, lanes: Lanes, masks: Words) -> tuple[Lanes | None, Lanes 
     Partners that have exited are not waited for. A lane outside its own mask, or two partners with different masks,
     are faults.
     """
+    if _whole(m, lanes) and (masks == _ALL).all():
+        return lanes, None
     slots = m.slots[lanes]
-    warp, place = slots // 32, (slots % 32).astype(np.uint32)
+    warp, place = slots >> 5, (slots & 31).astype(np.uint32)
     masks = np.broadcast_to(masks, slots.shape)
     own = (masks >> place) & np.uint32(1)
     if not own.all():
@@ -96,7 +108,7 @@ def source_lanes(
     Found as the PTX ISA describes for shfl.
     """
     slots = m.slots[lanes]
-    place = (slots % 32).astype(np.int64)
+    place = slots & 31
     b = np.broadcast_to(b, slots.shape).astype(np.int64) & 31
     c = np.broadcast_to(c, slots.shape).astype(np.int64)
     clamp, segment = c & 31, c >> 8 & 31
@@ -115,7 +127,9 @@ def source_lanes(
         source = least | (b & ~segment)
         good = source <= most
     source = np.where(good, source, place)
-    warp = slots // 32
+    if _whole(m, lanes) and (masks is None or bool((masks == _ALL).all())):
+        return source, good
+    warp = slots >> 5
     here = active(m, lanes)[warp]
     present = (here >> source.astype(np.uint32)) & np.uint32(1) != 0
     member = present
@@ -131,7 +145,7 @@ def source_lanes(
 def from_lanes(m: Machine, lanes: Lanes, value: Array, source: Array) -> Array:
     """What lane `source` of its warp holds, for each lane."""
     slots = m.slots[lanes]
-    return rows(m, np.broadcast_to(value, slots.shape), lanes)[slots // 32, source]
+    return rows(m, np.broadcast_to(value, slots.shape), lanes).reshape(-1)[(slots & ~31) + source]
 
 
 def vote(m: Machine, lanes: Lanes, mode: str, predicate: Bools, masks: Words | None) -> Array:
