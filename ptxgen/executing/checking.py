@@ -85,7 +85,10 @@ def check_arguments(name: str, params: Sequence[Variable], arguments: Sequence[A
             if argument.data.nbytes != size:
                 raise UsageError(f"argument {number} has {argument.data.nbytes} bytes, but {param.name} takes {size}")
         elif size != 8 or param.type in _FLOATS:
-            raise UsageError(f"argument {number} is a buffer, but {param.name} takes .{param.type}")
+            raise UsageError(
+                f"argument {number} is a buffer, but {param.name} takes .{param.type}", why="addresses have 64 bits",
+                fix="declare the parameter .u64; code for addresses of 32 bits cannot run" if size == 4 else "",
+            )
 
 
 def parameter_bytes(param: Variable) -> int:

@@ -11,8 +11,8 @@ A case is
     ---
     the text of a module
 
-and after the text, perhaps, `+++` and lines `FILLING => RESULT`, each a case of its own: the filling takes the place of
-`@@@` in the text (parts separated with `@@@` fill several places in order), the result belongs to the only `out`.
+and after the text, perhaps, `+++` and lines `FILLING => RESULT`, each a case of its own: the filling takes the place
+of `@@@` in the text (parts separated with `@@@` fill several places in order), the result belongs to the only `out`.
 Expressions are Python over the arguments before them, `tid`, `f16(x)`, `f32(x)` and `f64(x)` (bits of a number), and
 `math`. A line with `#` in front is a comment. `python -m tests.executing.outsider_cases` asks an assembler whether it
 takes what is said to be taken.
@@ -92,19 +92,18 @@ def _cases(family: str, piece: str) -> Iterator[Outsider]:
     lines = [line for line in lines if not line.startswith("#")]
     text, _, fillings = text.partition("\n+++\n")
     if not fillings:
-        yield _case(family, name, lines, text, None)
+        yield _case(family, name, "", lines, text, None)
     for filling in fillings.splitlines():
         if filling and not filling.startswith("#"):
             fill, _, result = filling.rpartition(" => ")
             parts = iter(fill.split(PLACE))
             first, *rest = text.split(PLACE)
             filled = "".join((first, *(next(parts, "") + part for part in rest)))
-            yield _case(family, f"{name} {fill}", lines, filled, result)
+            yield _case(family, name, fill, lines, filled, result)
 
 
-def _case(family: str, name: str, lines: list[str], text: str, result: str | None) -> Outsider:
-    title, _, size = name.partition(" [")
-    size, _, fill = size.partition("]")
+def _case(family: str, name: str, fill: str, lines: list[str], text: str, result: str | None) -> Outsider:
+    title, _, size = name.removesuffix("]").partition(" [")
     block, _, grid = (size or "1").partition("x")
     launch = Launch((int(grid or 1), 1, 1), (int(block), 1, 1), 0)
     known: dict[str, object] = {"tid": range(int(block) * int(grid or 1))}
@@ -124,7 +123,7 @@ def _case(family: str, name: str, lines: list[str], text: str, result: str | Non
         arguments.append(Buffer(_array(kind, value)))
     refused = next((line.partition(" ")[2] for line in lines if line.startswith("refused")), "")
     return Outsider(
-        family, title + fill, text + "\n", launch, tuple(arguments), {} if refused else expected, refused,
+        family, f"{title} {fill}".strip(), text + "\n", launch, tuple(arguments), {} if refused else expected, refused,
         "ptxas-refuses" not in lines,
     )
 
