@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterator
 
 from bench.vectors.kernels import Vector, vectors
 from bench.vectors.matrix_floats import float_vectors
+from bench.vectors.matrix_integers import integer_vectors
 from bench.vectors.matrix_moves import move_vectors
 from bench.vectors.matrix_products import product_vectors
 from bench.vectors.matrix_whole import whole_vectors
 from ptxgen.isa import Table
 
 Family = Callable[[Table, str], Iterator[Vector]]
-FAMILIES: tuple[Family, ...] = (vectors, float_vectors, move_vectors, whole_vectors, product_vectors)
+FAMILIES: tuple[Family, ...] = (
+    vectors, float_vectors, integer_vectors, move_vectors, whole_vectors, product_vectors,
+)  # fmt: skip
 
 
 def every_vector(table: Table, arch: str) -> Iterator[Vector]:

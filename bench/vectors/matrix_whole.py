@@ -24,6 +24,8 @@ _WARP = 32
 _REGION = 2048
 _INPUT, _OUTPUT = 3 * _REGION // (8 * _WARP), _REGION // (8 * _WARP)
 _SPACES = ("", "global", "shared", "shared::cta")
+#: Bytes that a warp copies at once.
+_COPIED = 16 * _WARP
 _PREFIX = re.compile(r"wmma\.(load\.[abc]|store\.d)\.")
 
 
@@ -35,6 +37,7 @@ class _Move:
     registers: str
     region: int                                       # number of its matrix: a, b, c, d
     stride: int                                       # elements from line to line; 0: as the shape has it
+    size: int                                         # bytes from the first to the last, rounded up
 
 
 def whole_vectors(table: Table, arch: str) -> Iterator[Vector]:
@@ -84,9 +87,11 @@ def _moves(expansion: Expansion, wanted: set[tuple[str, bool]], turn: int) -> li
         unseen = [choice for choice in choices if (choice[0], choice[2]) in wanted]
         opcode, order, wide = unseen[0] if unseen else choices[(turn * 5 + region * 3) % len(choices)]
         rows, columns = sizes[name]
-        usual = columns if order == "row" else rows
+        usual, lines = (columns, rows) if order == "row" else (rows, columns)
         # Lines must lie at multiples of 16 bytes.
-        moves.append(_Move(opcode, "dabc"[(region + 1) % 4], region, usual + 128 // _bits(kind) if wide else 0))
+        stride = usual + 128 // _bits(kind) if wide else 0
+        size = -(-lines * (stride or usual) * _bits(kind) // (8 * _COPIED)) * _COPIED
+        moves.append(_Move(opcode, "dabc"[(region + 1) % 4], region, stride, size))
     return moves
 
 
@@ -143,25 +148,26 @@ def _columns(name: str, types: list[str]) -> tuple[Words, ...]:
 
 
 def _text(arch: str, declarations: list[str], lines: list[str], moves: list[_Move]) -> str:
-    shared = [move.region for move in moves if "shared" in move.opcode]
+    shared = [move for move in moves if "shared" in move.opcode]
     before, after = [], []
     if shared:
         before = [
             f".shared .align 128 .b8 tiles[{4 * 4 * _REGION}];",
             f"mov.u64 %shared, tiles; mad.wide.u32 %shared, %warp, {4 * _REGION}, %shared;",
+            "mad.wide.u32 %inside, %lane, 16, %shared; mad.wide.u32 %mine, %lane, 16, %here;",
         ]
-        for step in range(0, 4 * _REGION, 512):
+    for move in shared:
+        for step in range(move.region * _REGION, move.region * _REGION + move.size, _COPIED):
             load = f"ld.global.v2.b64 {{%low, %high}}, [%mine+{step}];"
-            zero = "mov.b64 %low, 0; mov.b64 %high, 0;"
-            before.append(load if step < 3 * _REGION else zero)
+            before.append(load if move.region < 3 else "mov.b64 %low, 0; mov.b64 %high, 0;")
             before.append(f"st.shared.v2.b64 [%inside+{step}], {{%low, %high}};")
-        before.insert(2, "mad.wide.u32 %inside, %lane, 16, %shared; mad.wide.u32 %mine, %lane, 16, %here;")
+            if move.region == 3:
+                after.append(f"ld.shared.v2.b64 {{%low, %high}}, [%inside+{step}];")
+                after.append(f"st.global.v2.b64 [%mine+{step - 3 * _REGION}], {{%low, %high}};")
+    if shared:
         before.append("bar.warp.sync 0xffffffff;")
-    if 3 in shared:
-        after = ["bar.warp.sync 0xffffffff;", "mad.wide.u32 %mine, %lane, 16, %there;"]
-        for step in range(0, _REGION, 512):
-            after.append(f"ld.shared.v2.b64 {{%low, %high}}, [%inside+{3 * _REGION + step}];")
-            after.append(f"st.global.v2.b64 [%mine+{step}], {{%low, %high}};")
+    if after:
+        after = ["bar.warp.sync 0xffffffff;", "mad.wide.u32 %mine, %lane, 16, %there;", *after]
     newline = "\n"
     return f""".version {NEWEST}
 .target {arch}
