@@ -41,7 +41,8 @@ from ptxgen.ptx.tree import (
 _GENERIC = ("global", "shared", "local", "const", "param")
 #: Types of what only the instructions of textures and surfaces use, which need a GPU.
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
-_DEEPEST_CALL = 64
+#: Beyond so many calls within calls, or steps, calls are real ones: functions that call others twice grow fast.
+_DEEPEST_CALL, _MOST_INLINED = 64, 50_000
 
 
 @dataclass(slots=True)
@@ -243,7 +244,7 @@ class Builder:
             raise site.unsupported(f"a call of {name or 'something'} that this text does not define")
         if len(given) != len(function.params) or len(returned) != len(function.returns):
             raise site.unsupported(f"{name} takes {len(function.params)} and gives {len(function.returns)} values")
-        if name in self.recursive or len(self.calls) >= _DEEPEST_CALL:
+        if name in self.recursive or len(self.calls) >= _DEEPEST_CALL or len(self.steps) >= _MOST_INLINED:
             calling.call_out(self, site, scope, [self.routine(name)])
             return
         inner = self.module_scope()

@@ -6,7 +6,7 @@ fills them just before the call, and the function empties them before anything e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -80,11 +80,34 @@ def recursive(functions: dict[str, Function]) -> frozenset[str]:
         name: {_callee(i) for i in _instructions(function.body or ()) if i.opcode.partition(".")[0] == "call"}
         for name, function in functions.items()
     }
-    reached = {name: set(found) & set(functions) for name, found in calls.items()}
-    for _ in functions:
-        for name, found in reached.items():
-            reached[name] = found.union(*(reached[other] for other in found))
-    return frozenset(name for name, found in reached.items() if name in found)
+    called = {name: found & functions.keys() for name, found in calls.items()}
+    callers: dict[str, list[str]] = {name: [] for name in functions}
+    for name, found in called.items():
+        for other in found:
+            callers[other].append(name)
+    # Whoever calls nobody but such as do not come back does not come back either.
+    open_calls = {name: len(found) for name, found in called.items()}
+    ended = [name for name, count in open_calls.items() if count == 0]
+    for name in ended:
+        for caller in callers[name]:
+            open_calls[caller] -= 1
+            if open_calls[caller] == 0:
+                ended.append(caller)
+    left = functions.keys() - set(ended)
+    return frozenset(name for name in left if _reaches(name, called, left))
+
+
+def _reaches(name: str, called: Mapping[str, Set[str]], among: Set[str]) -> bool:
+    """Whether a function's calls lead back to it, through these functions."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        found = called[waiting.pop()] & among
+        if name in found:
+            return True
+        waiting += found - seen
+        seen |= found
+    return False
 
 
 def address_taken(module: Module, functions: dict[str, Function]) -> tuple[str, ...]:
