@@ -91,13 +91,14 @@ def immediate_bits(constant: Immediate, type_name: str) -> int:
     """The bits an immediate has as an operand of this type.
 
     Hexadecimal floats are bit patterns: `0f3F800000` of a 32-bit operand is exactly these bits, NaN payload
-    included. Integers are truncated to the width, as the assembler does.
+    included, and so it is of an f64 one, as the low half (seen on a GPU). Integers are truncated to the width, as the
+    assembler does.
     """
     bits = BITS[type_name]
     text = constant.text.lstrip("-").lower()
     if constant.kind == "f32" and text.startswith("0f"):
         pattern = int(text[2:], 16)
-        if bits == 32:
+        if bits in (32, 64):
             return pattern ^ (1 << 31 if constant.text.startswith("-") else 0)
     if constant.kind == "f64" and text.startswith("0d") and bits == 64:
         return int(text[2:], 16) ^ (1 << 63 if constant.text.startswith("-") else 0)
