@@ -170,11 +170,15 @@ class Gpu:
         and the arguments whose guards were overwritten. Raises StageError."""
         if header["calls"]:
             self._need_stack()
-        module = self._module(bytes(blobs[0]), str(header["format"]), kept=not header["afresh"])
+        code, form = bytes(blobs[0]), str(header["format"])
+        module = self._module(code, form, kept=not header["afresh"])
         pointers: dict[int, tuple[Any, int, int]] = {}          # argument: allocation, offset, bytes
         allocated: list[Any] = []
         try:
-            function = self._function(module, str(header["entry"]))
+            try:
+                function = self._function(module, str(header["entry"]))
+            except StageError as error:
+                raise self._explained(error, code, form) from error
             for index, (argument, blob) in enumerate(zip(header["arguments"], blobs[1:], strict=True)):
                 if argument["kind"] == "buffer":
                     offset = int(argument["offset"])
@@ -213,25 +217,29 @@ class Gpu:
         if kept and key in self._modules:
             self._modules.move_to_end(key)
             return self._modules[key]
-        error, module = self._driver.cuLibraryLoadData(code, [], [], 0, [], [], 0)
-        if int(error) != 0:
-            raise StageError("load", error.name, self._complaint(code) if form == "ptx" else "")
+        try:
+            module = self._call("load", self._driver.cuLibraryLoadData, code, [], [], 0, [], [], 0)
+        except StageError as error:
+            raise self._explained(error, code, form) from error
         if kept:
             self._modules[key] = module
             if len(self._modules) > MODULES_KEPT:
                 self._driver.cuLibraryUnload(self._modules.popitem(last=False)[1])
         return module
 
-    def _complaint(self, code: bytes) -> str:
-        """What the driver's compiler says of PTX that it refuses. Loading a library leaves its log empty, loading a
-        module does not."""
+    def _explained(self, error: StageError, code: bytes, form: str) -> StageError:
+        """With what the driver's compiler says of PTX that it refuses. A library is compiled when its first kernel is
+        asked for, and leaves no log; loading the code as a module does."""
+        if form != "ptx":
+            return error
         options = self._driver.CUjit_option
         log = bytearray(_LOG)
         names = [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
-        error, module = self._driver.cuModuleLoadDataEx(code, len(names), names, [log, len(log)])
-        if int(error) == 0:
+        status, module = self._driver.cuModuleLoadDataEx(code, len(names), names, [log, len(log)])
+        if int(status) == 0:
             self._driver.cuModuleUnload(module)
-        return " ".join(bytes(log).split(b"\0")[0].decode(errors="replace").split())
+        said = " ".join(bytes(log).split(b"\0")[0].decode(errors="replace").split())
+        return StageError(error.stage, error.error, said)
 
     def _function(self, module: Any, entry: str) -> Any:
         kernel = self._call("load", self._driver.cuLibraryGetKernel, module, entry.encode())

@@ -255,23 +255,34 @@ def test_ctrl_c_during_a_launch_leaves_nothing_behind() -> None:
         add_one(executor)
 
 
-def test_the_worker_ends_with_its_parent() -> None:
+def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
     code = (
         "import test_gpu as t; e = t.imagined(time_limit=60); print(int(t.told(e, 'who')), flush=True); "
         "e.run(t.kernel('hang'), None, t.LAUNCH, [])"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parent)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parent,
+        env={**os.environ, "FAKE_CUDA_BEGUN": str(tmp_path / "begun")},
+    )
     assert parent.stdout is not None
     worker = int(parent.stdout.readline())
-    time.sleep(0.2)                                     # the kernel has begun
+    wait_for(tmp_path / "begun")
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    for _ in range(500):
+    for _ in range(3000):
         if _gone(worker):
             break
         time.sleep(0.01)
     assert _gone(worker)
+
+
+def wait_for(path: Path) -> None:
+    """Until a kernel that hangs has begun."""
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def _gone(pid: int) -> bool:
@@ -289,6 +300,9 @@ def test_what_the_driver_refuses(executor: GpuExecutor) -> None:
     assert refused.faults[0].kind == "launch"
     assert "driver refused the code: CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 5" in (
         refused.faults[0].message)
+    with closing(imagined(assemble=lambda ptx, arch: b"damaged")) as other:
+        damaged = other.run(kernel("form"), None, LAUNCH, [])
+        assert damaged.faults[0].message == "the driver refused the code: CUDA_ERROR_INVALID_IMAGE"
     with pytest.raises(PtxgenError, match="too old") as caught:
         executor.run(kernel("chatter", version="99.0"), None, LAUNCH, [])
     assert "update the driver" in caught.value.fix

@@ -6,10 +6,10 @@ The GPU is the imagined one of `fake_cuda`; `test_gpu_contract.py` has the real 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from contract_launches import NEW
 from executor_contract import kernel as real_kernel
-from test_gpu import FAKE, WORKER, imagined, kernel
+from test_gpu import FAKE, WORKER, imagined, kernel, wait_for
 
 from ptxgen import executing
 from ptxgen.cli import app
@@ -185,11 +185,12 @@ def test_ctrl_c_ends_command_and_kernel(tmp_path: Path) -> None:
         f"sys.exit(app.run(['run', {str(tmp_path / 'k.ptx')!r}, '--grid', '1', '--block', '1', '--executor', 'gpu']))"
     )
     command = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parent
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parent,
+        env={**os.environ, "FAKE_CUDA_BEGUN": str(tmp_path / "begun")},
     )
     assert command.stdout is not None
     worker = int(command.stdout.readline())
-    time.sleep(0.5)                                     # the kernel has begun
+    wait_for(tmp_path / "begun")
     command.send_signal(signal.SIGINT)
     out, err = command.communicate(timeout=30)
     assert (command.returncode, out) == (130, b"")

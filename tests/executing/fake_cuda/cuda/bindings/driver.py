@@ -2,7 +2,7 @@
 
 FAKE_CUDA sets a mood: "none" no device, "old" a driver that lacks a function, "full" no memory for a context, "lost"
 a context that is lost, "silent" and those of _FIRST_WORDS a first word that is none, "capability 10.3" a device of
-that kind.
+that kind. A kernel that hangs makes the file FAKE_CUDA_BEGUN first.
 """
 
 import ctypes
@@ -41,6 +41,7 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_NO_DEVICE = 100
     CUDA_ERROR_INVALID_DEVICE = 101
+    CUDA_ERROR_INVALID_IMAGE = 200
     CUDA_ERROR_INVALID_PTX = 218
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
     CUDA_ERROR_NOT_FOUND = 500
@@ -171,10 +172,9 @@ def _compiled(code):
 
 
 def cuLibraryLoadData(code, options, values, count, more, more_values, more_count):
-    error, _ = _compiled(code)
     handle = len(_modules) + 1
     _modules[handle] = bytearray(code)
-    return error, handle
+    return CUresult.CUDA_ERROR_INVALID_IMAGE if code == b"damaged" else OK, handle
 
 
 def cuModuleLoadDataEx(code, count, options, values):
@@ -194,7 +194,7 @@ def cuLibraryUnload(module):
 def cuLibraryGetKernel(module, entry):
     handle = len(_functions) + 1
     _functions[handle] = (_modules[module], entry.decode())
-    return OK, handle
+    return _compiled(_modules[module])[0], handle
 
 
 def cuKernelGetFunction(kernel):
@@ -243,6 +243,8 @@ def cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters,
     elif entry == "refused":
         return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
     elif entry == "hang":
+        if "FAKE_CUDA_BEGUN" in os.environ:
+            open(os.environ["FAKE_CUDA_BEGUN"], "x").close()
         time.sleep(60)
     elif entry == "die":
         os._exit(3)
