@@ -153,6 +153,65 @@ def test_a_warp_that_is_not_whole_multiplies_no_matrices(threads: int) -> None:
     assert [fault.kind for fault in out.faults] == ["member-mask"]
 
 
+ALIGNMENTS = [
+    ("load.a", "row.m16n16k16", "f16", 2, 16, False), ("load.a", "row.m16n16k16", "f16", 4, 16, True),
+    ("load.b", "row.m16n16k16", "bf16", 2, 16, False), ("load.a", "row.m16n16k16", "f16", 0, 17, False),
+    ("load.a", "row.m16n16k16", "f16", 0, 18, True), ("load.a", "row.m32n8k16", "u8", 2, 16, False),
+    ("load.c", "row.m16n16k16", "f32", 4, 16, False), ("load.c", "row.m16n16k16", "f32", 8, 16, True),
+    ("load.c", "row.m16n16k16", "f32", 0, 17, False), ("load.c", "row.m16n16k16", "f32", 0, 18, True),
+    ("load.c", "col.m16n16k16", "f32", 4, 17, True), ("load.c", "row.m8n32k16", "s32", 4, 33, True),
+    ("load.c", "col.m8n32k16", "s32", 4, 8, False), ("load.c", "row.m8n8k4", "f64", 8, 8, False),
+    ("load.c", "col.m8n8k4", "f64", 8, 9, True), ("load.c", "row.m16n16k16", "f16", 2, 16, False),
+    ("load.c", "row.m16n16k16", "f16", 4, 18, True), ("load.a", "row.m16n16k8", "tf32", 4, 9, True),
+    ("store.d", "row.m16n16k16", "f32", 4, 16, False), ("store.d", "row.m32n8k16", "f32", 8, 10, True),
+    ("store.d", "col.m16n16k16", "f32", 4, 17, True), ("store.d", "row.m8n8k4", "f64", 8, 8, False),
+    ("store.d", "row.m16n16k16", "f16", 2, 16, False), ("store.d", "col.m8n32k16", "f16", 4, 10, True),
+]  # fmt: skip
+
+
+def _aligned(executor: Executor, case: tuple[str, str, str, int, int, bool]) -> bool:
+    """Whether the launch ends well; where not, for a misaligned access."""
+    move, shape, kind, offset, stride, _ = case
+    opcode = f"wmma.{move}.sync.aligned.{shape}.global.{kind}"
+    expansion = next(e for e in load_table().expansions("wmma") if e.opcode == opcode)
+    count = max(operand.vector for operand in expansion.operands)
+    width = "b64" if kind == "f64" else "b32"
+    names = [f"%x{i}" for i in range(count)]
+    vector = "{" + ", ".join(names) + "}"
+    load = move.startswith("load")
+    body = f"{opcode} {vector}, [%p], {stride};" if load else f"{opcode} [%p], {vector}, {stride};"
+    one = {"b32": "f32" if kind == "f32" else "b32", "b64": "f64"}[width]
+    before = "" if load else " ".join(f"ld.global.{width} {x}, [%q+{8 * i}];" for i, x in enumerate(names))
+    after = " ".join(f"st.global.{width} [%q+{8 * i}], {x};" for i, x in enumerate(names)) if load else ""
+    ptx = f""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 one, .param .u64 two)
+{{
+.reg .b64 %p, %q; .reg .b32 %lane; .reg .{one} {', '.join(names)};
+ld.param.u64 %p, [one]; ld.param.u64 %q, [two]; add.u64 %p, %p, {offset};
+mov.u32 %lane, %tid.x; mad.wide.u32 %q, %lane, 64, %q;
+{before} {body} {after}
+ret;
+}}
+"""
+    buffers = [Buffer(np.zeros(4096, np.uint8)), Buffer(np.zeros(2048, np.uint8))]
+    outcome = executor.run(ptx, "k", Launch((1, 1, 1), (32, 1, 1)), buffers)
+    assert outcome.ok or [fault.kind for fault in outcome.faults] == ["misaligned"], outcome.faults
+    return outcome.ok
+
+
+@pytest.mark.parametrize("case", ALIGNMENTS, ids=lambda c: ".".join(map(str, c)))
+def test_lines_of_whole_matrices_must_be_aligned(case: tuple[str, str, str, int, int, bool]) -> None:
+    assert _aligned(EMULATOR, case) == case[-1]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", ALIGNMENTS, ids=lambda c: ".".join(map(str, c)))
+def test_alignment_on_a_gpu(gpu: Executor, case: tuple[str, str, str, int, int, bool]) -> None:
+    assert _aligned(gpu, case) == case[-1]
+
+
 PRODUCTS = [mma_product(64, 64, 96, "sm_80"), mma_product(128, 32, 32, "sm_80"), mma_product(64, 96, 256, "sm_80"),
             wmma_product(64, 64, 64, "sm_80"), wmma_product(32, 96, 256, "sm_80")]  # fmt: skip
 

@@ -175,16 +175,18 @@ def store(site: Site) -> Step:
 
 
 @dataclass(frozen=True)
-class _Words:
-    """How a warp moves a matrix in memory: word number n by lane n % 32, all of a line after one another.
+class _Pieces:
+    """How a warp moves a matrix in memory: piece number n by lane n % 32, all of a line after one another.
 
-    PTX leaves open which lane does. Lines must begin at multiples of a word of 4 bytes, for f64 of 8: the manual asks
-    for more, an sm_90 for that.
+    PTX leaves open which lane does. A piece is what an sm_90 takes at once, and must lie at a multiple of its size,
+    where the manual asks for more: 4 bytes, 8 of f64, and two elements of 32 or 64 bits that neighbour in an
+    accumulator. Single bytes, which an sm_90 takes of 8-bit matrices that lie across, come four at a time here.
     """
 
     line: Array                                       # (32, steps)
     inner: Array                                      # bytes into the line
     size: int                                         # bytes of a word
+    count: int                                        # words of a piece
     lines: int
     usual: int                                        # elements from line to line where no stride is given
     by_row: bool
@@ -195,27 +197,32 @@ def _shape(site: Site, matrix: str) -> tuple[int, int]:
     return {"a": (rows, depth), "b": (depth, columns)}.get(matrix, (rows, columns))
 
 
-def _words_of(site: Site, matrix: str, bits: int) -> _Words:
+def _pieces(site: Site, matrix: str, bits: int) -> _Pieces:
     rows, columns = _shape(site, matrix)
     by_row = "row" in site.words
     lines, length = (rows, columns) if by_row else (columns, rows)
     size = max(4, bits // 8)
-    each = length * bits // 8 // size
+    # A flat matrix is the transpose of a tall one.
+    paired = matrix in {"c", "d"} and bits >= 32 and by_row == (rows >= columns)
+    count = 2 if paired else 1
+    each = length * bits // 8 // (size * count)
     number = np.arange(lines * each).reshape(-1, 32).T
-    return _Words(number // each, number % each * size, size, lines, length, by_row)
+    return _Pieces(number // each, number % each * size * count, size, count, lines, length, by_row)
 
 
 def _matrix_memory(
-    site: Site, place: int, words: _Words, bits: int
+    site: Site, place: int, pieces: _Pieces, bits: int
 ) -> tuple[Callable[[Machine, Lanes], Array], str]:
-    """(addresses of words, (warps, 32, steps); state space)."""
+    """(addresses of pieces, (steps, lanes); state space)."""
     address, space = site.address(site.operands[place], space_of(site))
     stride: Getter | None = site.bits(site.operands[2], "u32") if len(site.operands) > 2 else None
 
     def addresses(m: Machine, lanes: Lanes) -> Array:
-        base = by_warp(m, lanes, address(m, lanes))[:, :, None]
-        steps = by_warp(m, lanes, stride(m, lanes))[:, :, None] if stride else np.uint32(words.usual)
-        return base + words.line * (steps.astype(np.int64) * bits // 8) + words.inner
+        base = by_warp(m, lanes, address(m, lanes))
+        apart = by_warp(m, lanes, stride(m, lanes)) if stride else np.uint32(pieces.usual)
+        apart = apart.astype(np.int64) * bits // 8
+        line, inner = (x.T[:, None] for x in (pieces.line, pieces.inner))
+        return np.asarray(base + line * apart + inner).reshape(line.shape[0], -1)
 
     return addresses, space
 
@@ -225,25 +232,23 @@ def load_whole(site: Site) -> Step:
     matrix, type_name = site.one_of("a", "b", "c"), site.type
     layout = _held(site, matrix, type_name, len(site.elements(site.operands[0])))
     bits, elements, width = per_register(type_name)
-    words = _words_of(site, matrix, bits)
-    addresses, space = _matrix_memory(site, 1, words, bits)
+    pieces = _pieces(site, matrix, bits)
+    addresses, space = _matrix_memory(site, 1, pieces, bits)
     write = writer(site, site.operands[0], width)
-    site.accesses.append((space, words.size, "read"))
+    site.accesses.append((space, pieces.size, "read"))
     whole = storage(f"b{width}")
 
     def run(m: Machine, lanes: Lanes) -> None:
         where = addresses(m, lanes)
-        warps, _, steps = where.shape
-        found = np.zeros((warps, steps, 32), whole)
-        for step in range(steps):
-            here = np.ascontiguousarray(where[:, :, step]).reshape(-1)
-            values = np.zeros(here.size, whole)
+        found = np.zeros((where.shape[1], where.shape[0], pieces.count), whole)
+        for step, here in enumerate(where):
             for region, some_where, some, chosen in by_space(m, here, lanes, space):
-                (part,) = access.load(m, region, some_where, some, words.size, 1)
-                values[slice(None) if chosen is None else chosen] = part
-            found[:, step] = values.reshape(warps, 32)
-        lines = fragments.unpack(found, bits, elements).reshape(warps, words.lines, -1)
-        held = fragments.scatter(lines if words.by_row else lines.swapaxes(1, 2), layout)
+                words = access.load(m, region, some_where, some, pieces.size, pieces.count)
+                found[slice(None) if chosen is None else chosen, step] = np.stack(words, axis=-1)
+        # Words step by step, and lane by lane within a step.
+        found = found.reshape(-1, 32, *found.shape[1:]).swapaxes(1, 2)
+        lines = fragments.unpack(found, bits, elements).reshape(found.shape[0], pieces.lines, -1)
+        held = fragments.scatter(lines if pieces.by_row else lines.swapaxes(1, 2), layout)
         write(m, lanes, fragments.pack(held, bits, whole))
 
     return whole_warps(site, run)
@@ -254,23 +259,23 @@ def store_whole(site: Site) -> Step:
     type_name = site.type
     layout = _held(site, "d", type_name, len(site.elements(site.operands[1])))
     bits, elements, width = per_register(type_name)
-    words = _words_of(site, "d", bits)
-    addresses, space = _matrix_memory(site, 0, words, bits)
+    pieces = _pieces(site, "d", bits)
+    addresses, space = _matrix_memory(site, 0, pieces, bits)
     read = reader(site, site.operands[1], width)
-    site.accesses.append((space, words.size, "write"))
+    site.accesses.append((space, pieces.size, "write"))
     whole = storage(f"b{width}")
 
     def run(m: Machine, lanes: Lanes) -> None:
         where = addresses(m, lanes)
-        warps, _, steps = where.shape
         matrix = fragments.gather(fragments.unpack(read(m, lanes), bits, elements), layout)
-        lines = np.ascontiguousarray(matrix if words.by_row else matrix.swapaxes(1, 2))
-        values = fragments.pack(lines.reshape(warps, steps, 32, elements), bits, whole)
-        for step in range(steps):
-            here = np.ascontiguousarray(where[:, :, step]).reshape(-1)
-            flat = values[:, step].reshape(-1)
+        lines = np.ascontiguousarray(matrix if pieces.by_row else matrix.swapaxes(1, 2))
+        words = fragments.pack(lines.reshape(-1, where.shape[0], 32, pieces.count, elements), bits, whole)
+        for step, here in enumerate(where):
+            values = np.ascontiguousarray(words[:, step].reshape(-1, pieces.count).T)
             for region, some_where, some, chosen in by_space(m, here, lanes, space):
-                access.store(m, region, some_where, some, words.size, [flat if chosen is None else flat[chosen]])
+                access.store(
+                    m, region, some_where, some, pieces.size, list(values if chosen is None else values[:, chosen])
+                )
 
     return whole_warps(site, run)
 
