@@ -14,13 +14,13 @@ import numpy as np
 
 from ptxgen.executing.emulator import access, floats, rounding
 from ptxgen.executing.emulator.arithmetic import by_parts
-from ptxgen.executing.emulator.causality import BLOCK, Role
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.lanes import Lanes, count
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, WRITABLE, Region
 from ptxgen.executing.emulator.program import Run
 from ptxgen.executing.emulator.rounding import FORMATS
+from ptxgen.executing.emulator.scopes import BLOCK, Role
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS, Array, is_float, is_packed, number_dtype
 
@@ -149,8 +149,10 @@ def atomic(site: Site) -> Run:
                 mine = [np.broadcast_to(v if chosen is None or v.size == 1 else v[chosen], here.shape) for v in row]
                 access.note_atomic(m, region, here, where, some, width, narrow=narrow)
                 operation = operations["global" if region.space == "global" else "shared"]
+                before = None if m.order.causality is None else region.view(width)[here >> width.bit_length() - 1]
                 olds.append(apply(region, here, width, operation, mine, wanted=gives))
-                m.touch(region, here, some, role, wrote=olds[-1] == mine[0] if name == "cas" and gives else None)
+                wrote = olds[-1] == mine[0] if name == "cas" and gives else None
+                m.touch(region, here, some, role, wrote=wrote, old=before)
                 access.note_written(region, here, width)
             for put, old in zip(puts, olds, strict=False):
                 put(m, some, old)

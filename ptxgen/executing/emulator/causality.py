@@ -11,47 +11,32 @@ one thread's strong reads have seen, is handed on by barriers to the others of i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ptxgen.executing.emulator.clocks import PLACES, Clock, Clocks
 from ptxgen.executing.emulator.races import SEVERAL_BLOCKS, Order, Tags
+from ptxgen.executing.emulator.scopes import BLOCK, LEVELS, Role
 from ptxgen.executing.emulator.values import Array, Bools
 
-#: How far a scope reaches.
-BLOCK, CLUSTER, DEVICE = range(3)
-_LEVELS = 3
 #: A place is a granule * 4 and the number of its space.
 SPACES = {"global": 0, "shared": 1, "local": 2, "const": 3}
 #: Lanes of one instruction of which each in its turn hears what those before it said.
 _MOST_TURNS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What an instruction does to what threads know: how far its scope reaches, and which way."""
+@dataclass(slots=True)
+class Earlier:
+    """What a place held, and said, before its last change that says something, and the blocks that have seen that."""
 
-    level: int = DEVICE
-    acquires: bool = False
-    releases: bool = False
-    reads: bool = False
-    writes: bool = False
-    overwrites: bool = False                   # a store, which ends what was said at its place before
-
-    @classmethod
-    def of(
-        cls, words: Collection[str], *, reads: bool = False, writes: bool = False, overwrites: bool = False
-    ) -> Role:
-        """By the words of an opcode."""
-        level = BLOCK if "cta" in words else CLUSTER if "cluster" in words else DEVICE
-        both = "acq_rel" in words
-        return cls(level, both or "acquire" in words, both or "release" in words, reads, writes, overwrites)
-
-    @property
-    def orders(self) -> bool:
-        return self.acquires or self.releases
+    value: int
+    width: int                                 # bytes
+    told: dict[tuple[int, int], int]
+    time: int
+    tags: Array                                # of who changed it
+    looked: set[int]
 
 
 @dataclass(slots=True)
@@ -62,11 +47,13 @@ class Causality:
     cluster: int                               # blocks of a cluster
     first_tag: int = 1
     known: Array = field(default_factory=lambda: np.zeros(0, np.int32))
-    seen: Array = field(default_factory=lambda: np.zeros((_LEVELS, 0), np.int32))      # read, but not yet acquired
-    passed: Array = field(default_factory=lambda: np.zeros((_LEVELS, 0), np.int32))    # covered by others' fences
-    fenced: Array = field(default_factory=lambda: np.zeros((_LEVELS, 4, 0), np.int32)) # last fence: _covered
+    seen: Array = field(default_factory=lambda: np.zeros((LEVELS, 0), np.int32))      # read, but not yet acquired
+    passed: Array = field(default_factory=lambda: np.zeros((LEVELS, 0), np.int32))    # covered by others' fences
+    fenced: Array = field(default_factory=lambda: np.zeros((LEVELS, 4, 0), np.int32)) # last fence: _covered
     #: By place: by scope and whom it reaches, the clock that a reader there hears of.
     places: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    earlier: dict[int, Earlier] = field(default_factory=dict)
+    sequential: dict[int, int] = field(default_factory=dict)       # by block: time of its last such fence
     arrived: dict[int, int] = field(default_factory=dict)          # by mbarrier or cluster: clock of who has come
     completed: dict[int, int] = field(default_factory=dict)        # of the phase that was over last
     marked: dict[str, Bools] = field(default_factory=dict)         # by space, then granule: is in `places`
@@ -75,8 +62,9 @@ class Causality:
         """A new batch: nobody knows anything; shared memory is new, global memory keeps its clocks."""
         self.first_tag = first_tag
         self.known = np.zeros(lanes, np.int32)
-        self.seen, self.passed = np.zeros((_LEVELS, lanes), np.int32), np.zeros((_LEVELS, lanes), np.int32)
-        self.fenced = np.zeros((_LEVELS, 4, lanes), np.int32)
+        self.seen, self.passed = np.zeros((LEVELS, lanes), np.int32), np.zeros((LEVELS, lanes), np.int32)
+        self.fenced = np.zeros((LEVELS, 4, lanes), np.int32)
+        self.earlier = {place: one for place, one in self.earlier.items() if place % 4 != SPACES["shared"]}
         self.arrived.clear()
         self.completed.clear()
         self.marked.pop("shared", None)
@@ -87,6 +75,9 @@ class Causality:
     def fence(self, order: Order, lanes: Array, role: Role, now: int) -> None:
         """A fence by these lanes."""
         self._fold(order, lanes)
+        if role.sequential:
+            blocks = np.unique((self.first_tag - 1 + lanes) // self.clocks.shape.threads)
+            self.sequential.update((block, now) for block in blocks.tolist())
         for reach in range(role.level + 1):
             if role.acquires and self.seen[reach].any():
                 self._learn(order, lanes, self.seen[reach, lanes])
@@ -98,10 +89,11 @@ class Causality:
 
     def touch(
         self, order: Order, space: str, size: int, granules: Array, lanes: Array, role: Role, now: int,
-        wrote: Bools | None,
-    ) -> None:
+        wrote: Bools | None, old: Array | None,
+    ) -> list[tuple[int, int]]:
         """A strong access by each lane, one after the other. `size`: granules of the space; `wrote`: which lanes
-        changed the place, None for none of them."""
+        changed the place, None for none of them; `old`: what was there before. Gives the lanes, by number, that
+        still read what was there before a change, and that value."""
         marked = self.marked.get(space)
         telling = np.zeros(lanes.size, np.bool_)
         if wrote is not None:
@@ -109,28 +101,66 @@ class Causality:
             telling = wrote & (role.releases | covered)
         heard = np.zeros(lanes.size, np.bool_) if marked is None else marked[granules]
         if not heard.any() and not telling.any():
-            return
+            return []
         self._compact()
         if marked is None:
             marked = self.marked[space] = np.zeros(size, np.bool_)
         marked[granules[telling]] = True
         if role.releases:
             self._fold(order, lanes)
+        places = granules.astype(np.int64) * 4 + SPACES[space]
+        if old is not None and telling.any():
+            self._keep_earlier(places, lanes, telling, now, old)
         busy = np.flatnonzero(telling | marked[granules])
+        late: list[tuple[int, int]] = []
         turns = 2 if busy.size > _MOST_TURNS else 1
         for turn in range(turns):
             # Too many to take turns: all speak first, then all listen, which misses races and makes up none.
             speaks, listens = turn == 0, turn == turns - 1
             for number in busy.tolist():
-                lane, place = int(lanes[number]), int(granules[number]) * 4 + SPACES[space]
+                lane, place = int(lanes[number]), int(places[number])
                 told = self.places.setdefault(place, {})
-                if role.reads and listens and told:
+                earlier = self._still_sees(lane, place, old, now) if not role.writes else None
+                if earlier is not None:
+                    late.append((number, earlier.value))
+                    self._hear(order, lane, earlier.told, role)
+                elif role.reads and listens and told:
                     self._hear(order, lane, told, role)
                 if speaks and wrote is not None and wrote[number]:
                     if role.overwrites:
                         told.clear()
                     if told or telling[number]:
                         self._say(order, lane, place, told, role, now)
+        for number in busy.tolist():
+            earlier = self.earlier.get(int(places[number]))
+            if earlier is not None and role.reads:
+                earlier.looked.add(self._block(int(lanes[number])))
+        return late
+
+    def _keep_earlier(self, places: Array, lanes: Array, telling: Bools, now: int, old: Array) -> None:
+        for number in np.flatnonzero(telling)[np.unique(places[telling], return_index=True)[1]].tolist():
+            place = int(places[number])
+            here = lanes[places == place]
+            looked, told = {self._block(int(lane)) for lane in here}, dict(self.places.get(place, {}))
+            tags = self.first_tag + here.astype(np.int64)
+            self.earlier[place] = Earlier(int(old[number]), old.itemsize, told, now, tags, looked)
+
+    def _still_sees(self, lane: int, place: int, old: Array | None, now: int) -> Earlier | None:
+        """What a load may still give, though the place has changed: the first look of another block comes too early
+        for a change that does not lie behind it."""
+        earlier = self.earlier.get(place)
+        if earlier is None or old is None or old.itemsize != earlier.width or self._block(lane) in earlier.looked:
+            return None
+        # What changed before a sequential fence cannot be missed after it.
+        if not self.sequential.get(self._block(lane), 0) < earlier.time < now:
+            return None
+        known, times = int(self.known[lane]), np.full_like(earlier.tags, earlier.time - 1)
+        told = self.clocks.made[known].get(PLACES - place, 0) > earlier.time
+        behind = told or self.knows(np.full_like(earlier.tags, lane), earlier.tags, times).any()
+        return None if behind else earlier
+
+    def _block(self, lane: int) -> int:
+        return (self.first_tag - 1 + lane) // self.clocks.shape.threads
 
     def arrive(self, order: Order, keys: Array, lanes: Array, now: int, *, releases: bool) -> None:
         """Lanes arrive where others wait for all to come: what they know is kept there. Scopes are not looked at."""
@@ -168,7 +198,7 @@ class Causality:
         for array in (self.known, *self.seen, *self.passed):
             if array[came].any():
                 self._share(array, came, waiting, block_of)
-        for reach in range(_LEVELS):
+        for reach in range(LEVELS):
             # Older fences were passed on by the last barrier.
             new = self.fenced[reach, 0, came] >= np.maximum(order.block_sync[came], 1)
             if new.any():
@@ -200,12 +230,13 @@ class Causality:
         if not self.clocks.many:
             return
         arrays = [self.known, self.seen, self.passed, self.fenced[:, 1]]
-        held = {number for told in self.places.values() for number in told.values()}
+        tellers = [*self.places.values(), *(earlier.told for earlier in self.earlier.values())]
+        held = {number for told in tellers for number in told.values()}
         held.update(*(np.unique(array).tolist() for array in arrays), self.arrived.values(), self.completed.values())
         renumber = self.clocks.keep(held)
         for array in arrays:
             array[...] = renumber[array]
-        for told in self.places.values():
+        for told in tellers:
             told.update({reach: int(renumber[number]) for reach, number in told.items()})
         for met in (self.arrived, self.completed):
             met.update({key: int(renumber[number]) for key, number in met.items()})
@@ -213,7 +244,7 @@ class Causality:
     # ------------------------------------------------------------ saying and hearing
 
     def _audience(self, reach: int, lane: int) -> tuple[int, int]:
-        block = (self.first_tag - 1 + lane) // self.clocks.shape.threads
+        block = self._block(lane)
         return reach, (block, block // self.cluster, 0)[reach]
 
     def _hear(self, order: Order, lane: int, told: dict[tuple[int, int], int], role: Role) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ptxgen.executing.emulator import access
-from ptxgen.executing.emulator.causality import Role
 from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS, RANK_SHIFT, Region, window_of
 from ptxgen.executing.emulator.program import Run
+from ptxgen.executing.emulator.scopes import Role
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS, Array, Bools
 
@@ -98,7 +98,9 @@ def load(site: Site) -> Run:
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
             values = access.load(m, region, where, some, width, length, strong=strong, keep=True)
             if strong:
-                m.touch(region, access.offsets(m, region, where, some), some, role)
+                old = values[0] if length == 1 else None
+                for number, value in m.touch(region, access.offsets(m, region, where, some), some, role, old=old):
+                    values[0][number] = value
             for put, value in zip(puts, values, strict=True):
                 put(m, some, value)
 
@@ -131,11 +133,18 @@ def store(site: Site) -> Run:
                 values_here = [value if value.size == 1 else value[chosen] for value in values]
             else:
                 values_here = values
+            before = _before(m, region, where, some, width) if strong and m.order.causality is not None else None
             access.store(m, region, where, some, width, values_here, strong=strong)
             if strong:
-                m.touch(region, access.offsets(m, region, where, some), some, role)
+                m.touch(region, access.offsets(m, region, where, some), some, role, old=before)
 
     return run
+
+
+def _before(m: Machine, region: Region, where: Array, lanes: Lanes, width: int) -> Array:
+    """The words that are about to change."""
+    place = access.offsets(m, region, where, lanes) >> (width.bit_length() - 1)
+    return np.asarray(region.view(width).take(place, mode="clip"))
 
 
 # ---------------------------------------------------------------- addresses

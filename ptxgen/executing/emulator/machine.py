@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.executing.emulator.causality import SPACES, Causality, Role
+from ptxgen.executing.emulator.causality import SPACES, Causality
 from ptxgen.executing.emulator.clocks import Clocks
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array, lane_at
 from ptxgen.executing.emulator.late import Late
 from ptxgen.executing.emulator.memory import Region
 from ptxgen.executing.emulator.races import Order, Shape, Tags, settle
+from ptxgen.executing.emulator.scopes import Role
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
 
@@ -228,21 +229,22 @@ class Machine:
         self.fault(kind, message, lane_at(lanes, place), address=where, fatal=fatal)
 
     def touch(
-        self, region: Region, offset: Array, lanes: Lanes, role: Role, *, wrote: Bools | None = None
-    ) -> None:
+        self, region: Region, offset: Array, lanes: Lanes, role: Role, *, wrote: Bools | None = None,
+        old: Array | None = None,
+    ) -> list[tuple[int, int]]:
         """These lanes made a strong access at these bytes of the region; `wrote`: which changed it, None for all
-        that the role lets."""
+        that the role lets; `old`: the words before. Gives what some lanes read instead (`Causality.touch`)."""
         order, causality = self.order, self.order.causality
         if role.reads:
             order.note_read(lanes, (offset >> region.shift) * 4 + SPACES[region.space], len(self.lines), role.writes)
         if causality is None:
-            return
+            return []
         lane = as_array(lanes)
         if role.writes and wrote is None:
             wrote = np.ones(lane.size, np.bool_)
-        causality.touch(
+        return causality.touch(
             self.order, region.space, region.flags.size, np.broadcast_to(offset >> region.shift, lane.shape), lane,
-            role, len(self.lines), wrote if role.writes else None,
+            role, len(self.lines), wrote if role.writes else None, old,
         )
 
     def note_fence(self, lanes: Lanes, role: Role) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ptxgen.executing.emulator import barriers, clusters, floats, rounding, undefined, warps
-from ptxgen.executing.emulator.causality import Role
 from ptxgen.executing.emulator.data import nothing
 from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import BarrierStep, Run, Step
 from ptxgen.executing.emulator.scope import RegisterSymbol
+from ptxgen.executing.emulator.scopes import Role
 from ptxgen.executing.emulator.site import Getter, Site
 from ptxgen.executing.emulator.values import Array
 from ptxgen.ptx.tree import Name, Operand, Pair
@@ -174,7 +174,10 @@ def fence(site: Site) -> Run:
     site.fences = True
     both = not site.has("acquire", "release")
     # An mbarrier's beginning is released to the cluster, and more is taken to be: a race may be missed then.
-    role = Role(Role.of(site.words).level, both or site.has("acquire"), both or site.has("release"))
+    role = Role(
+        Role.of(site.words).level, both or site.has("acquire"), both or site.has("release"),
+        sequential=site.name == "membar" or site.has("sc"),
+    )
 
     def run(m: Machine, lanes: Lanes) -> None:
         m.note_fence(lanes, role)
