@@ -13,7 +13,6 @@ from ptxgen.errors import UsageError
 from ptxgen.isa import Table, load_table
 from ptxgen.ptx import Diagnostic, draw, parse_tolerant
 from ptxgen.ptx.tree import Module
-from ptxgen.semantics.checking import check_module
 
 LARGEST_FILE = 64 << 20
 #: More than this is not read by anyone; JSON holds all.
@@ -60,6 +59,9 @@ def register(app: typer.Typer) -> None:
 
 def examine(text: str, table: Table, arch: str | None) -> tuple[Module, list[Diagnostic]]:
     """The module as far as it parses, and everything found wrong with it."""
+    # `run` and `verify` read files through this module and need none of the checker, which takes a while to load.
+    from ptxgen.semantics.checking import check_module
+
     module, faults = parse_tolerant(text)
     return module, sorted([*faults, *check_module(module, table, arch)], key=lambda d: (d.span.line, d.span.column))
 
