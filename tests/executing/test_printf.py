@@ -37,7 +37,8 @@ def by_emulator(text: str, argument: bytes, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @settings(max_examples=300, deadline=None)
-@given(FLAGS, WIDTH, PRECISION, st.sampled_from(["d", "i", "u", "x", "X", "o", "lld", "llu", "llx", "llo", "hd", "hhu"]),
+@given(FLAGS, WIDTH, PRECISION,
+       st.sampled_from(["d", "i", "u", "x", "X", "o", "lld", "llu", "llx", "llo", "hd", "hhu"]),
        st.one_of(st.just(0), st.integers(0, 255), st.integers(-(2**63), 2**63 - 1)))
 def test_whole_numbers(flags: str, width: str, precision: str, kind: str, value: int) -> None:
     text = f"<%{flags}{width}{precision}{kind}>"

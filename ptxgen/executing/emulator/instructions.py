@@ -25,6 +25,7 @@ from ptxgen.executing.emulator import (
     special,
     together,
     undefined,
+    undefined_bits,
     video,
 )
 from ptxgen.executing.emulator.program import Run, Step
@@ -219,5 +220,5 @@ def decode(site: Site) -> Step:
     step = result if isinstance(result, Step) else Step("plain", site.line, site.instruction.opcode, result)
     step.atomic = site.atomic
     step.hands_on, step.moves = site.name in undefined.HANDING_ON, site.name in undefined.MOVING
-    step.settle = undefined.settle_of(site)
+    step.settle = undefined_bits.settle_of(site)
     return step

@@ -26,6 +26,7 @@ from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.program import Program
     from ptxgen.executing.emulator.undefined import Origin
+    from ptxgen.executing.emulator.undefined_bits import Shadow
     from ptxgen.executing.emulator.watching import Watcher
 
 #: Faults after which a launch is given up even if none of them stops it.
@@ -157,13 +158,13 @@ class Machine:
     depths: list[Depth] = field(default_factory=list)
     saved_at: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cluster_waiting: list[tuple[LaneArray, int, int]] = field(default_factory=list)    # lanes, step after, line
-    undefined: dict[int, Array] = field(default_factory=dict)       # by register, then lane: see `undefined`
+    undefined: dict[int, Shadow] = field(default_factory=dict)      # by register, over all lanes
     origins: list[Origin] = field(default_factory=list)
     origin_numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     read_later: dict[tuple[int, int], bool] = field(default_factory=dict)       # by step and register
-    loaded: list[Array | None] | None = None   # by element of the step that runs: what it loaded undefined
+    loaded: list[Shadow | None] | None = None   # by element of the step that runs: what it loaded undefined
     loaded_from: str = ""                      # the space it comes from
-    carried: list[Array | None] | None = None  # the same of what it stores
+    carried: list[Shadow | None] | None = None  # the same of what it stores
     watchers: tuple[Watcher, ...] = ()         # told of every step and access; they change nothing
 
     @property
@@ -193,7 +194,7 @@ class Machine:
         twin.lines = list(self.lines)
         twin.groups, twin.parked = dict(self.groups), dict(self.parked)
         twin.waiting = list(self.waiting)
-        twin.undefined = {slot: numbers.copy() for slot, numbers in self.undefined.items()}
+        twin.undefined = {slot: (numbers.copy(), bits.copy()) for slot, (numbers, bits) in self.undefined.items()}
         twin.origins, twin.origin_numbers = list(self.origins), dict(self.origin_numbers)
         twin.late, twin.mbarriers = list(self.late), set(self.mbarriers)
         twin.looked_at = set(self.looked_at)

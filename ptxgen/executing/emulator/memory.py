@@ -79,6 +79,7 @@ class Region:
     sure: list[int] = field(default_factory=list)      # by extent: flags that each of its granules has
     doubts: int = 0                            # accesses by lanes since it was last looked what is sure
     origins: npt.NDArray[np.int32] | None = None       # by granule: where what it holds was left undefined
+    shadows: npt.NDArray[np.uint8] | None = None       # by byte: its undefined bits, where the granule has any
 
     def view(self, width: int) -> Array:
         """The bytes as unsigned integers of `width` bytes."""
@@ -86,6 +87,12 @@ class Region:
         if found is None:
             found = self.views[width] = self.data.view(UNSIGNED[width * 8])
         return found
+
+    def undefined_bytes(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+        """`origins` and `shadows`, made when first needed."""
+        if self.origins is None or self.shadows is None:
+            self.origins, self.shadows = np.zeros(self.flags.size, np.int32), np.full(self.data.size, 255, np.uint8)
+        return self.origins, self.shadows
 
     def bytes_of(self, extent: Extent) -> npt.NDArray[np.uint8]:
         start = extent.start - self.base
@@ -126,7 +133,8 @@ class Region:
             self.flags.copy(), self.uninitialised, twin[0], twin[1], twin[2], twin[3],
             pending=None if self.pending is None else self.pending.copy(),
             generic=None if self.generic is None else self.generic.copy(),
-            origins=None if self.origins is None else self.origins.copy(), sure=list(self.sure),
+            origins=None if self.origins is None else self.origins.copy(),
+            shadows=None if self.shadows is None else self.shadows.copy(), sure=list(self.sure),
         )
 
 

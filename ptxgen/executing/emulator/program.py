@@ -13,7 +13,7 @@ from ptxgen.ptx.tree import Variable
 
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.machine import Machine
-    from ptxgen.executing.emulator.undefined import Settle
+    from ptxgen.executing.emulator.undefined_bits import Settle
 
 #: Carries one instruction out for a set of lanes.
 Run = Callable[["Machine", Lanes], None]

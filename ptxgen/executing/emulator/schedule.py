@@ -201,7 +201,7 @@ def _allowed(m: Machine, program: Program, step: Step, guard: int, lanes: Lanes)
     if guard in step.unproven or guard in m.undefined:
         numbers = undefined.of(m, program, step, guard, lanes)
         if numbers is not None:
-            undefined.report(m, numbers, lanes)
+            undefined.report(m, numbers[0], lanes)
     value = m.registers[guard][lanes]
     return ~value if step.negated else value
 

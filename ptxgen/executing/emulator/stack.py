@@ -114,8 +114,9 @@ def allocate(m: Machine, lanes: Lanes, stack: Stack, size: Array, alignment: int
         granules = (place + np.arange(longest))[inside]
         region.flags[granules] &= np.uint8(255 - INITIALISED)
         region.forget()
-        if region.origins is not None:
+        if region.origins is not None and region.shadows is not None:
             region.origins[granules] = 0
+            region.shadows[(granules[:, None] << region.shift) + np.arange(1 << region.shift)] = 255
     return start.astype(np.uint64)
 
 
@@ -136,8 +137,9 @@ def copy_bytes(m: Machine, lanes: Lanes, source: Address, target: Address, size:
     old, new = ((start >> region.shift) + granules for start in starts)
     region.flags[new] = region.flags[old]
     region.forget()
-    if region.origins is not None:
+    if region.origins is not None and region.shadows is not None:
         region.origins[new] = region.origins[old]
+        region.shadows[starts[1] + inside] = region.shadows[starts[0] + inside]
 
 
 def read_word(m: Machine, lanes: Lanes, source: Address, size: int) -> Array:

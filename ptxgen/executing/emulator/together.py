@@ -53,14 +53,13 @@ def shuffle(site: Site) -> Step:
 
 def _undefined_lanes(m: Machine, lanes: Lanes, slot: int, source: Array) -> None:
     """A lane that reads another's undefined value has one itself."""
-    known = m.undefined.get(slot)
-    numbers = undefined.unwritten(m, slot, lanes, None if known is None else known[lanes], "another lane's value")
-    if numbers is not None:
-        read = warps.from_lanes(m, lanes, numbers, source)
-        if read.any():
-            whole = np.zeros(m.lanes, np.int32)
-            whole[lanes] = read
-            m.loaded, m.loaded_from = [whole], ""
+    known = undefined.unwritten(m, slot, lanes, undefined.known_of(m, slot, lanes), "another lane's value")
+    if known is not None:
+        numbers, bits = (warps.from_lanes(m, lanes, of, source) for of in known)
+        if numbers.any():
+            everyone = np.zeros(m.lanes, np.int32), np.zeros(m.lanes, np.uint64)
+            everyone[0][lanes], everyone[1][lanes] = numbers, bits
+            m.loaded, m.loaded_from = [everyone], ""
 
 
 def vote(site: Site) -> Step:

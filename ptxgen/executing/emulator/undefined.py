@@ -8,7 +8,6 @@ it was read first. A register that nothing has written may be moved so too, but 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +15,16 @@ import numpy as np
 
 from ptxgen.executing.emulator import definedness
 from ptxgen.executing.emulator.memory import INITIALISED, Region, describe
-from ptxgen.executing.emulator.scope import RegisterSymbol
+from ptxgen.executing.emulator.undefined_bits import ALL, Shadow, cut, either, whole
 from ptxgen.executing.protocol import FaultKind
-from ptxgen.ptx.tree import Name, Operand
 
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.lanes import Lanes
     from ptxgen.executing.emulator.machine import Machine
     from ptxgen.executing.emulator.program import Program, Step
-    from ptxgen.executing.emulator.site import Site
 
 #: int32 by lane: the number of the origin of an undefined value, 0 where the value is defined.
 Numbers = Any
-#: Of the sources of a step (by slot) what its result is undefined by.
-Settle = Callable[["Machine", "Lanes", dict[int, Numbers]], Numbers]
 #: Instructions whose results are as undefined as their sources, and that do nothing else.
 HANDING_ON = frozenset({
     "add", "addc", "sub", "subc", "mul", "mad", "madc", "fma", "mul24", "mad24", "clmad", "div", "rem", "sad", "min",
@@ -75,79 +70,87 @@ def report(m: Machine, numbers: Numbers, lanes: Lanes) -> None:
     m.line = line
 
 
-def of(m: Machine, program: Program, step: Step, slot: int, lanes: Lanes) -> Numbers | None:
-    """The origins of a register's values, None where all of them are defined."""
-    known = m.undefined.get(slot)
-    numbers = None if known is None else known[lanes]
+def of(m: Machine, program: Program, step: Step, slot: int, lanes: Lanes) -> Shadow | None:
+    """What is undefined of a register's values, None where all of them are defined."""
+    known = known_of(m, slot, lanes)
     if slot in step.unproven or slot in step.deferred:
-        numbers = unwritten(m, slot, lanes, numbers, program.register_names[slot])
-    return numbers if numbers is not None and numbers.any() else None
+        known = unwritten(m, slot, lanes, known, program.register_names[slot])
+    return known if known is not None and known[0].any() else None
 
 
-def unwritten(m: Machine, slot: int, lanes: Lanes, numbers: Numbers | None, name: str) -> Numbers | None:
+def known_of(m: Machine, slot: int, lanes: Lanes) -> Shadow | None:
+    """What undefined values were moved to a register."""
+    known = m.undefined.get(slot)
+    return None if known is None else (known[0][lanes], known[1][lanes])
+
+
+def unwritten(m: Machine, slot: int, lanes: Lanes, known: Shadow | None, name: str) -> Shadow | None:
     """The same with what was never written."""
     written = m.written.get(slot)
     if written is None or written[lanes].all():
-        return numbers
+        return known
     number = origin(m, "uninitialised-register", f"{name} is read before anything was written to it")
-    fresh = np.where(written[lanes], 0, number).astype(np.int32)
-    return fresh if numbers is None else np.where(numbers != 0, numbers, fresh)
+    fresh = whole((np.where(written[lanes], 0, number).astype(np.int32), ALL))
+    return fresh if known is None or fresh is None else either([known, fresh])
 
 
-def before(m: Machine, program: Program, step: Step, lanes: Lanes) -> Numbers | None:
-    """What a step's results will be undefined by, None if they are defined. Reports what has to be defined."""
-    found: dict[int, Numbers] = {}
+def before(m: Machine, program: Program, step: Step, lanes: Lanes) -> list[Shadow | None] | None:
+    """What each of a step's results will be undefined by, None if none is. Reports what has to be defined."""
+    found: dict[int, Shadow] = {}
     for slot in step.reads:
         if slot != step.guard and slot not in step.deferred:
-            numbers = of(m, program, step, slot, lanes)
-            if numbers is None:
+            shadow = of(m, program, step, slot, lanes)
+            if shadow is None:
                 continue
             if slot in step.unproven and not (step.moves or step.values):
-                fresh = np.where(m.written[slot][lanes], 0, numbers)
-                report(m, fresh, lanes)
-                numbers = numbers - fresh
-            if numbers.any():
-                found[slot] = numbers
+                written = m.written[slot][lanes]
+                report(m, np.where(written, 0, shadow[0]), lanes)
+                shadow = np.where(written, shadow[0], 0), np.where(written, shadow[1], np.uint64(0))
+            if shadow[0].any():
+                found[slot] = shadow
     if not found:
         return None
     harmless = step.reads if step.hands_on else tuple(slot for element in step.values for slot in element)
-    for slot, numbers in found.items():
+    for slot, (numbers, _) in found.items():
         if slot not in harmless or slot in step.needs:
             report(m, numbers, lanes)
     if step.values:
-        m.carried = [_spread(m, lanes, _either([found[slot] for slot in e if slot in found])) for e in step.values]
+        m.carried = [_spread(m, lanes, either([found[slot] for slot in e if slot in found])) for e in step.values]
     if not step.hands_on:
         return None
-    return step.settle(m, lanes, found) if step.settle else _either(list(found.values()))
+    if step.settle:
+        return step.settle(m, lanes, found)
+    together = either(list(found.values()))
+    return [together if step.moves else whole(together)] * len(step.writes)
 
 
-def after(m: Machine, program: Program, counter: int, lanes: Lanes, numbers: Numbers | None) -> None:
-    """Step `counter` has been carried out: its results are undefined by `numbers`, or by what it loaded.
+def after(m: Machine, program: Program, counter: int, lanes: Lanes, results: list[Shadow | None] | None) -> None:
+    """Step `counter` has been carried out: its results are undefined by `results`, or by what it loaded.
 
     What is loaded and never read is reported here, but not from local memory: code that is not optimised reads a
     word before it writes a part of it.
     """
     step = program.steps[counter]
     loaded, m.loaded, m.carried = m.loaded, None, None
-    of_each: list[Numbers | None] = [numbers] * len(step.writes)
+    of_each: list[Shadow | None] = list(results or ())
     if loaded is not None:
-        parts = [None if part is None else part[lanes] for part in loaded]
-        if len(parts) > len(step.writes):
-            parts = [_either([part for part in parts if part is not None])] * len(step.writes)
-        of_each = parts + [None] * (len(step.writes) - len(parts))
+        of_each = [None if part is None else (part[0][lanes], part[1][lanes]) for part in loaded]
+    if len(of_each) > len(step.writes):
+        of_each = [either([part for part in of_each if part is not None])] * len(step.writes)
+    of_each += [None] * (len(step.writes) - len(of_each))
     for slot, new in zip(step.writes, of_each, strict=True):
         known = m.undefined.get(slot)
-        shared = new is not None and loaded is not None and m.loaded_from in {"shared", "global"}
-        if shared and not _is_read(m, program, counter, slot):
-            report(m, new, lanes)
+        seen = new is not None and loaded is not None and m.loaded_from in {"shared", "global"}
+        if new is not None and seen and not _is_read(m, program, counter, slot):
+            report(m, new[0], lanes)
             new = None
-        if new is not None and new.any():
+        if new is not None and new[0].any():
             if known is None:
-                known = m.undefined[slot] = np.zeros(m.lanes, np.int32)
-            known[lanes] = new
+                known = m.undefined[slot] = np.zeros(m.lanes, np.int32), np.zeros(m.lanes, np.uint64)
+            known[0][lanes], known[1][lanes] = new
         elif known is not None:
-            known[lanes] = 0
-            if not known.any():
+            known[0][lanes], known[1][lanes] = 0, 0
+            if not known[0].any():
                 del m.undefined[slot]
 
 
@@ -159,20 +162,13 @@ def _is_read(m: Machine, program: Program, counter: int, slot: int) -> bool:
     return known
 
 
-def _either(several: list[Numbers]) -> Numbers | None:
-    result = None
-    for numbers in several:
-        result = numbers if result is None else np.where(result != 0, result, numbers)
-    return result
-
-
-def _spread(m: Machine, lanes: Lanes, numbers: Numbers | None) -> Numbers | None:
-    """The numbers of these lanes as those of all lanes."""
-    if numbers is None:
+def _spread(m: Machine, lanes: Lanes, shadow: Shadow | None) -> Shadow | None:
+    """The shadow of these lanes as that of all lanes."""
+    if shadow is None:
         return None
-    whole = np.zeros(m.lanes, np.int32)
-    whole[lanes] = numbers
-    return whole
+    numbers, bits = np.zeros(m.lanes, np.int32), np.zeros(m.lanes, np.uint64)
+    numbers[lanes], bits[lanes] = shadow
+    return numbers, bits
 
 
 # ---------------------------------------------------------------- memory
@@ -184,88 +180,53 @@ def _granules(region: Region, offset: Any, width: int) -> Any:
 
 def stored(m: Machine, region: Region, offset: Any, lanes: Lanes, width: int, element: int) -> None:
     """`width` bytes at these offsets hold what the step before carries."""
-    whole = m.carried[element] if m.carried is not None else None
-    if whole is None:
+    carried = m.carried[element] if m.carried is not None else None
+    shadow = cut(None if carried is None else (carried[0][lanes], carried[1][lanes]), min(64, 8 * width))
+    if shadow is None or not shadow[0].any():
         return
-    numbers = whole[lanes]
-    bad = numbers != 0
-    if not bad.any():
-        return
+    numbers, bits = shadow
     if region.space == "global":
         report(m, numbers, lanes)
         return
+    bad = numbers != 0
+    origins, shadows = region.undefined_bytes()
+    undefined = np.ascontiguousarray(bits[bad]).view(np.uint8).reshape(-1, 8)
+    undefined = undefined[:, :width] if width <= 8 else np.full((undefined.shape[0], width), 255, np.uint8)
+    shadows[offset[bad][:, None] + np.arange(width)] = undefined
     places = _granules(region, offset[bad], width)
-    region.flags[places] &= np.uint8(255 - INITIALISED)
-    region.forget()
+    lost = undefined.reshape(*places.shape, -1).any(axis=2)
+    region.flags[places[lost]] &= np.uint8(255 - INITIALISED)
     region.uninitialised = True
-    if region.origins is None:
-        region.origins = np.zeros(region.flags.size, np.int32)
-    region.origins[places] = numbers[bad][:, None]
+    region.forget()
+    origins[places] = numbers[bad][:, None]
 
 
 def note_loaded(
     m: Machine, region: Region, address: Any, offset: Any, lanes: Lanes, width: int, count: int, verb: str
 ) -> None:
     """`count` elements of `width` bytes were loaded, some of which nothing has written."""
-    m.loaded_from = region.space
-    if m.loaded is None:
-        m.loaded = [None] * count
     for element in range(count):
         places = _granules(region, offset + element * width, width)
-        bad = ((region.flags.take(places, mode="clip") & INITIALISED) == 0).any(axis=1)
+        missing = (region.flags.take(places, mode="clip") & INITIALISED) == 0
+        bad = missing.any(axis=1)
         if not bad.any():
             continue
+        m.loaded_from = region.space
+        if m.loaded is None:
+            m.loaded = [None] * count
         numbers = np.zeros(bad.size, np.int32)
-        if region.origins is not None:
-            numbers[bad] = region.origins.take(places[bad], mode="clip").max(axis=1)
+        undefined = np.repeat(missing, width // missing.shape[1], axis=1).astype(np.uint8) * np.uint8(255)
+        if region.shadows is not None and region.origins is not None:
+            numbers[bad] = np.where(missing[bad], region.origins.take(places[bad], mode="clip"), 0).max(axis=1)
+            undefined &= region.shadows.take((offset + element * width)[:, None] + np.arange(width), mode="clip")
         fresh = bad & (numbers == 0)
         if fresh.any():
             where = int(address[int(np.argmax(fresh))])
             message = f"{verb} of {width * count} bytes that nothing has written, {describe(region, where)}"
             numbers[fresh] = origin(m, "uninitialised-read", message, where)
-        whole = m.loaded[element]
-        if whole is None:
-            whole = m.loaded[element] = np.zeros(m.lanes, np.int32)
-        whole[lanes] = numbers
-
-
-# ---------------------------------------------------------------- what need not be defined
-
-
-def settle_of(site: Site) -> Settle | None:
-    """For instructions whose result does not always hang on every source: the value that is not selected, and what
-    is combined with a word that decides alone."""
-    if site.name == "selp" and len(site.operands) == 4:
-        chosen, other, by = (_slot(site, operand) for operand in site.operands[1:])
-        return lambda m, lanes, found: _selected(m, lanes, found, chosen, other, by)
-    if site.name in {"and", "or"} and len(site.operands) == 3:
-        first, second = (_slot(site, operand) for operand in site.operands[1:])
-        if first >= 0 and second >= 0:
-            every = site.name == "or"
-            return lambda m, lanes, found: _combined(m, lanes, found, first, second, every=every)
-    return None
-
-
-def _slot(site: Site, operand: Operand) -> int:
-    symbol = site.scope.find(operand.text) if isinstance(operand, Name) else None
-    return symbol.slot if isinstance(symbol, RegisterSymbol) else -1
-
-
-def _selected(m: Machine, lanes: Lanes, found: dict[int, Numbers], chosen: int, other: int, by: int) -> Numbers:
-    size = next(iter(found.values())).size
-    nothing = np.zeros(size, np.int32)
-    value = m.registers[by][lanes] if by >= 0 else np.ones(size, np.bool_)
-    result = np.where(value, found.get(chosen, nothing), found.get(other, nothing))
-    doubt = found.get(by, nothing)
-    return np.where(doubt != 0, doubt, result)
-
-
-def _combined(
-    m: Machine, lanes: Lanes, found: dict[int, Numbers], first: int, second: int, *, every: bool
-) -> Numbers:
-    """Of `and` (`or` if `every`): a defined word of zeros (ones) decides, whatever the other is."""
-    nothing = np.zeros(next(iter(found.values())).size, np.int32)
-    numbers = [found.get(slot, nothing) for slot in (first, second)]
-    words = [m.registers[slot][lanes] for slot in (first, second)]
-    decided = [(n == 0) & ((~w if every else w) == 0) for n, w in zip(numbers, words, strict=True)]
-    return np.where(decided[0] | decided[1], 0, np.where(numbers[0] != 0, numbers[0], numbers[1]))
+        bits = np.zeros((bad.size, 8), np.uint8)
+        bits[:, : min(width, 8)] = undefined[:, :8]
+        word = bits.view(np.uint64)[:, 0] if width <= 8 else np.where(bad, ALL, np.uint64(0))
+        so_far = m.loaded[element] or (np.zeros(m.lanes, np.int32), np.zeros(m.lanes, np.uint64))
+        so_far[0][lanes], so_far[1][lanes] = numbers, word
+        m.loaded[element] = so_far
