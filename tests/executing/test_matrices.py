@@ -153,6 +153,21 @@ def test_a_warp_that_is_not_whole_multiplies_no_matrices(threads: int) -> None:
     assert [fault.kind for fault in out.faults] == ["member-mask"]
 
 
+@pytest.mark.parametrize("synchronised", [True, False])
+def test_which_lane_loads_what_of_a_whole_matrix_is_open(synchronised: bool) -> None:
+    """Each lane writes every 32nd word; what it loads may be of any other."""
+    writes = " ".join(f"st.shared.b32 [%r7+{128 * step}], %r1;" for step in range(4))
+    barrier = "bar.warp.sync 0xffffffff;" if synchronised else ""
+    body = f"""mov.u32 %r7, tile; mad.lo.u32 %r7, %r1, 4, %r7; mov.u32 %r6, tile; {writes} {barrier}
+.reg .b32 %a<8>;
+wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {{%a0, %a1, %a2, %a3, %a4, %a5, %a6, %a7}}, [%r6];
+"""
+    outcome = EMULATOR.run(
+        ROWS + body + "ret;\n}\n", "k", Launch((1, 1, 1), (32, 1, 1)), [Buffer(np.zeros(512, np.uint8))] * 2
+    )
+    assert [fault.kind for fault in outcome.faults] == ([] if synchronised else ["race"])
+
+
 ALIGNMENTS = [
     ("load.a", "row.m16n16k16", "f16", 2, 16, False), ("load.a", "row.m16n16k16", "f16", 4, 16, True),
     ("load.b", "row.m16n16k16", "bf16", 2, 16, False), ("load.a", "row.m16n16k16", "f16", 0, 17, False),

@@ -176,11 +176,12 @@ def store(site: Site) -> Step:
 
 @dataclass(frozen=True)
 class _Pieces:
-    """How a warp moves a matrix in memory: piece number n by lane n % 32, all of a line after one another.
+    """How a warp moves a matrix in memory: piece number n by lane (n + 16) % 32, all of a line after one another.
 
-    PTX leaves open which lane does. A piece is what an sm_90 takes at once, and must lie at a multiple of its size,
-    where the manual asks for more: 4 bytes, 8 of f64, and two elements of 32 or 64 bits that neighbour in an
-    accumulator. Single bytes, which an sm_90 takes of 8-bit matrices that lie across, come four at a time here.
+    PTX leaves open which lane does, so it is none that would have written the piece itself in a plain loop. Each is
+    what an sm_90 takes at once, and must lie at a multiple of its size, where the manual asks for more: 4 bytes, 8 of
+    f64, and two elements of 32 or 64 bits that neighbour in an accumulator. Single bytes, which an sm_90 takes of
+    8-bit matrices that lie across, come four at a time here.
     """
 
     line: Array                                       # (32, steps)
@@ -206,8 +207,13 @@ def _pieces(site: Site, matrix: str, bits: int) -> _Pieces:
     paired = matrix in {"c", "d"} and bits >= 32 and by_row == (rows >= columns)
     count = 2 if paired else 1
     each = length * bits // 8 // (size * count)
-    number = np.arange(lines * each).reshape(-1, 32).T
+    number = _turned(np.arange(lines * each).reshape(-1, 32).T, 0)
     return _Pieces(number // each, number % each * size * count, size, count, lines, length, by_row)
+
+
+def _turned(pieces: Array, lanes: int) -> Array:
+    """From the order of lanes to that of numbers or back, on the axis `lanes`."""
+    return np.roll(pieces, 16, axis=lanes)
 
 
 def _matrix_memory(
@@ -246,7 +252,7 @@ def load_whole(site: Site) -> Step:
                 words = access.load(m, region, some_where, some, pieces.size, pieces.count)
                 found[slice(None) if chosen is None else chosen, step] = np.stack(words, axis=-1)
         # Words step by step, and lane by lane within a step.
-        found = found.reshape(-1, 32, *found.shape[1:]).swapaxes(1, 2)
+        found = _turned(found.reshape(-1, 32, *found.shape[1:]), 1).swapaxes(1, 2)
         lines = fragments.unpack(found, bits, elements).reshape(found.shape[0], pieces.lines, -1)
         held = fragments.scatter(lines if pieces.by_row else lines.swapaxes(1, 2), layout)
         write(m, lanes, fragments.pack(held, bits, whole))
@@ -270,6 +276,7 @@ def store_whole(site: Site) -> Step:
         matrix = fragments.gather(fragments.unpack(read(m, lanes), bits, elements), layout)
         lines = np.ascontiguousarray(matrix if pieces.by_row else matrix.swapaxes(1, 2))
         words = fragments.pack(lines.reshape(-1, where.shape[0], 32, pieces.count, elements), bits, whole)
+        words = _turned(words, 2)
         for step, here in enumerate(where):
             values = np.ascontiguousarray(words[:, step].reshape(-1, pieces.count).T)
             for region, some_where, some, chosen in by_space(m, here, lanes, space):
