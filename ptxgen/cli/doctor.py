@@ -147,12 +147,12 @@ def _assemblers(named: str | None) -> Iterator[Check]:
 
 
 def _gpu() -> str:
-    from ptxgen.executing.gpu import gpu_available, why_no_gpu
+    from ptxgen.executing.gpu import Missing, first_device
 
-    name = gpu_available()
-    if name is None:
-        raise PtxgenError(f"{why_no_gpu()}; kernels are tested by the emulator")
-    return f"{name}, cuda-bindings {version('cuda-bindings')}"
+    found = first_device()
+    if isinstance(found, Missing):
+        raise PtxgenError(f"{found.why}; kernels are tested by the emulator")
+    return f"{found}, cuda-bindings {version('cuda-bindings')}"
 
 
 def _print(checks: list[Check]) -> None:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,24 +52,28 @@ _ASSERTION = re.compile(
 )
 
 
+class Missing(NamedTuple):
+    """Why no GPU can be used, and what to do about it."""
+
+    why: str
+    fix: str
+
+
 def gpu_available() -> str | None:
     """The name of the first GPU, None without a driver, a device or cuda-bindings."""
-    return _first_device()[0] or None
-
-
-def why_no_gpu() -> str:
-    """What is missing for `gpu_available`, "" where nothing is."""
-    return _first_device()[1]
+    found = first_device()
+    return found if isinstance(found, str) else None
 
 
 @cache
-def _first_device() -> tuple[str, str]:
-    """(its name, "") or ("", why there is none). Asks the driver's library itself, so that nothing of cuda is
+def first_device() -> str | Missing:
+    """The name of the first GPU, or what is missing. Asks the driver's library itself, so that nothing of cuda is
     imported into this process."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return "", "there is no NVIDIA driver (libcuda.so.1)"
+        fix = "use --executor emulator, or a machine with an NVIDIA GPU and its driver"
+        return Missing("there is no NVIDIA driver (libcuda.so.1)", fix)
     device = ctypes.c_int()
     name = ctypes.create_string_buffer(256)
     error = driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0)
@@ -77,10 +81,11 @@ def _first_device() -> tuple[str, str]:
     if error:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         hint = "" if visible is None else f"; CUDA_VISIBLE_DEVICES is {visible!r}"
-        return "", f"the NVIDIA driver shows no device (CUDA error {error}{hint})"
+        fix = "see what nvidia-smi says, or use --executor emulator"
+        return Missing(f"the NVIDIA driver shows no device (CUDA error {error}{hint})", fix)
     if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-        return "", "there is a GPU, but cuda-bindings is not installed"
-    return name.value.decode(errors="replace"), ""
+        return Missing("there is a GPU, but cuda-bindings is not installed", INSTALL)
+    return name.value.decode(errors="replace")
 
 
 class GpuExecutor:
@@ -111,8 +116,8 @@ class GpuExecutor:
         # By path and with -P: importing the package around the worker would load what it does not need.
         self._command = [*(command or (sys.executable, "-P", str(Path(gpu_worker.__file__)))), str(device)]
         self._environment = dict(environment) if environment is not None else None
-        if command is None and why_no_gpu():
-            raise PtxgenError("the GPU executor cannot work here", why=why_no_gpu(), fix=INSTALL)
+        if command is None and isinstance(missing := first_device(), Missing):
+            raise PtxgenError("the GPU executor cannot work here", why=missing.why, fix=missing.fix)
         self._worker: Worker | None = None
         worker = self._started()
         self.device, self.capability, self.driver = worker.device, worker.capability, worker.driver

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -348,13 +349,49 @@ def test_what_the_caller_did_wrong(
 # ---------------------------------------------------------------- the start
 
 
-def test_without_a_gpu_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "_first_device", lambda: ("", "there is no NVIDIA driver"))
-    assert gpu.gpu_available() is None
-    with pytest.raises(PtxgenError) as caught:
-        GpuExecutor()
-    assert "no NVIDIA driver" in caught.value.why
-    assert "ptxgen-local[gpu]" in caught.value.fix
+def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Driver:
+        """A driver's library with one device, or the error of `answer`."""
+
+        answer = 0
+        cuInit = cuDeviceGet = lambda self, *given: self.answer
+
+        def cuDeviceGetName(self, name: ctypes.Array, size: int, device: object) -> int:
+            name.value = b"Imagined GPU"
+            return 0
+
+    def no_driver(name: str) -> Driver:
+        raise OSError(name)
+
+    def found(load: Callable[[str], Driver]) -> str | gpu.Missing:
+        monkeypatch.setattr(gpu.ctypes, "CDLL", load)
+        gpu.first_device.cache_clear()
+        return gpu.first_device()
+
+    try:
+        for load, visible, answer, why, fix in (
+            (no_driver, None, 0, "there is no NVIDIA driver", "a machine with"),
+            (lambda name: Driver(), None, 100, "shows no device (CUDA error 100)", "nvidia-smi"),
+            (lambda name: Driver(), "", 100, "CUDA_VISIBLE_DEVICES is ''", "nvidia-smi"),
+        ):
+            monkeypatch.setattr(Driver, "answer", answer)
+            if visible is not None:
+                monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+            missing = found(load)
+            assert isinstance(missing, gpu.Missing)
+            assert why in missing.why
+            assert fix in missing.fix
+            with pytest.raises(PtxgenError) as caught:
+                GpuExecutor()
+            assert (caught.value.why, caught.value.fix) == missing
+        monkeypatch.setattr(Driver, "answer", 0)
+        assert found(lambda name: Driver()) == gpu.gpu_available() == "Imagined GPU"
+        monkeypatch.setattr(gpu.importlib.util, "find_spec", lambda name: None)
+        missing = found(lambda name: Driver())
+        assert isinstance(missing, gpu.Missing)
+        assert "ptxgen-local[gpu]" in missing.fix
+    finally:
+        gpu.first_device.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -120,19 +120,19 @@ def test_traces_and_profiles_are_the_emulators(
 
 
 @pytest.mark.parametrize("words", [
-    ("run", "KERNEL", *WORDS), ("verify", "SPEC", "KERNEL"),
+    ("run", "KERNEL", *WORDS), ("verify", "SPEC", "KERNEL"), ("generate", "SPEC", "--model", "random"),
 ])
 def test_without_a_gpu(
     tmp_path: Path, words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(gpu, "_first_device", lambda: ("", "there is no NVIDIA driver"))
+    monkeypatch.setattr(gpu, "first_device", lambda: gpu.Missing("there is no NVIDIA driver", "get one"))
     root = Path(__file__).parents[2]
     (tmp_path / "k.ptx").write_text((root / "tests/kernels/saxpy.ptx").read_text())
     places = {"KERNEL": str(tmp_path / "k.ptx"), "SPEC": str(root / "examples/saxpy.toml")}
     assert app.run([*(places.get(word, word) for word in words), "--executor", "gpu"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    for part in ("the GPU executor cannot work here", "why: there is no NVIDIA driver", "fix: install"):
+    for part in ("the GPU executor cannot work here", "why: there is no NVIDIA driver", "fix: get one"):
         assert part in told.err
 
 
