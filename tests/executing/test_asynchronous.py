@@ -92,8 +92,39 @@ def test_states_phases_and_counts() -> None:
     found = result(body).reshape(-1, 4)
     assert (found[:, 0] == 1).all()
     assert (found[:, 1] == 1).all()                                        # all 64 arrived at once
-    assert found[:, 2].tolist() == list(range(64, 0, -1))
+    assert found[:, 2].tolist() == [64] * 32 + [32] * 32                    # a warp arrives at once
     assert (found[:, 3] == 1).all()
+
+
+@pytest.mark.parametrize(("arrive", "seen"), [
+    ("mbarrier.arrive.shared.b64 %rd10, [%r8];", [128] * 32 + [96] * 32),
+    ("mbarrier.arrive.shared.b64 %rd10, [%r8], 2;", [128] * 32 + [64] * 32),
+    ("mbarrier.arrive_drop.shared.b64 %rd10, [%r8];", [128] * 32 + [96] * 32),
+    ("mbarrier.arrive.expect_tx.shared.b64 %rd10, [%r8], 4;", [128] * 32 + [96] * 32),
+    ("mbarrier.arrive.noComplete.shared.b64 %rd10, [%r8], 1;", list(range(128, 64, -1))),
+    ("setp.lt.u32 %p3, %r1, 5; @%p3 mbarrier.arrive.shared.b64 %rd10, [%r8]; "
+     "@!%p3 mbarrier.arrive.shared.b64 %rd10, [%r8];", [128] * 5 + [123] * 27 + [96] * 32),
+])
+def test_lanes_that_arrive_by_one_instruction_see_the_same_state(arrive: str, seen: list[int]) -> None:
+    body = INIT.replace("COUNT", "128") + arrive + """
+    mbarrier.pending_count.b64 %r20, %rd10; st.global.b32 [%rd5], %r20;"""
+    assert result(body).reshape(-1, 4)[:, 0].tolist() == seen
+
+
+@pytest.mark.parametrize(("held", "brought", "sum_of_them"), [
+    (0x7FF0000000000001, 0x3FF0000000000000, 0x7FF0000000000001),
+    (0x3FF0000000000000, 0xFFF0000000000001, 0xFFF0000000000001),
+    (0x7FF8000000000005, 0xFFF0000000000001, 0xFFF0000000000001),
+    (0x3FF0000000000000, 0x4000000000000000, 0x4008000000000000),
+])
+def test_a_bulk_reduction_passes_nans_of_f64_on_bit_for_bit(held: int, brought: int, sum_of_them: int) -> None:
+    body = f"""mov.u64 %rd10, {brought}; st.shared.v2.b64 [%r7], {{%rd10, %rd10}};
+    mov.u64 %rd11, {held}; st.global.v2.b64 [%rd5], {{%rd11, %rd11}};
+    fence.proxy.async; bar.sync 0; setp.ne.u32 %p1, %r1, 0;
+    @%p1 ret;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f64 [%rd2], [%r6], 1024;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"""
+    assert set(result(body).view(np.uint64).tolist()) == {sum_of_them}
 
 
 def test_a_phase_that_is_not_over_is_waited_for_in_vain() -> None:

@@ -181,3 +181,26 @@ def test_without_a_space_addresses_are_generic(instruction: str, operands: str) 
     """ + f"{instruction} {operands};"
     assert not kinds(run(body.replace("TO", "%rd11").replace("AT", "%rd13")))
     assert {"wrong-space", "out-of-bounds"} & set(kinds(run(body.replace("TO", "%rd10").replace("AT", "%rd12"))))
+
+
+@pytest.mark.parametrize(("used", "counted"), [(0, 0), (1, 128), (128, 128), (129, 256), (4160, 4224)])
+def test_the_size_of_shared_memory_is_counted_in_units(used: int, counted: int) -> None:
+    held = f".shared .align 1 .b8 held[{used}]; mov.u32 %r9, held;" if used else ""
+    ptx = f""".version 8.6
+    .target sm_90
+    .address_size 64
+    .visible .entry k(.param .u64 out)
+    {{ .reg .b32 %r<32>; .reg .b64 %rd<4>; {held}
+    ld.param.u64 %rd1, [out]; mov.u32 %r1, %total_smem_size; mov.u32 %r2, %aggr_smem_size;
+    st.global.v2.b32 [%rd1], {{%r1, %r2}}; ret; }}"""
+    outcome = EMULATOR.run(ptx, "k", Launch((1, 1, 1), (1, 1, 1)), [Buffer(np.zeros(2, np.uint32))])
+    assert outcome.ok, outcome.faults
+    assert outcome.buffers[0].tolist() == [counted, counted + 1024]  # type: ignore[union-attr]
+
+
+def test_parameters_of_a_kernel_lie_in_global_memory() -> None:
+    body = """mov.b64 %rd10, in; cvta.param.u64 %rd10, %rd10; isspacep.global %p1, %rd10;
+    isspacep.param %p2, %rd10; isspacep.shared %p3, %rd10; isspacep.local %p4, %rd10;
+    selp.u32 %r20, 1, 0, %p1; selp.u32 %r21, 1, 0, %p2; selp.u32 %r22, 1, 0, %p3; selp.u32 %r23, 1, 0, %p4;
+    st.global.v4.b32 [%rd5], {%r20, %r21, %r22, %r23};"""
+    assert (result(body).reshape(-1, 4) == [1, 1, 0, 0]).all()

@@ -227,7 +227,9 @@ def _to_blocks(
 
 
 def _reduction(site: Site) -> Any:
-    return make_operation(site.one_of(*OPERATIONS), site.type)
+    """Bulk reductions add f32 with subnormals everywhere; an f64 NaN goes as atomics of global memory have it."""
+    space = "global" if site.type == "f64" else "shared"
+    return make_operation(site.one_of(*OPERATIONS), site.type, space)
 
 
 def _move_lines(

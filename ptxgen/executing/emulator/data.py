@@ -162,7 +162,8 @@ def convert_address(site: Site) -> Run:
 
 def is_in_space(site: Site) -> Run:
     window = np.uint64((site.bias(space_of(site)) or GENERIC_BIAS["global"]) >> 40)
-    elsewhere = np.array([GENERIC_BIAS[s] >> 40 for s in GENERIC_BIAS if s != "global"], np.uint64)
+    # Parameters of a kernel lie in global memory.
+    elsewhere = np.array([GENERIC_BIAS[s] >> 40 for s in GENERIC_BIAS if s not in ("global", "param")], np.uint64)
     everything_else = space_of(site) == "global"
     own_block = site.has("shared", "shared::cta")
 

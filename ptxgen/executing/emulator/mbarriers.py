@@ -204,9 +204,21 @@ def arrive(site: Site) -> Run:
             mine = slice(None) if chosen is None else chosen
             old = change(m, region, where, some, operation, arrivals[mine], announced[mine], releases=releases)
             if put is not None:
-                put(m, some, old)
+                put(m, some, old if site.has("noComplete") else _of_warps(m, where, some, old))
 
     return run
+
+
+def _of_warps(m: Machine, where: Array, lanes: Lanes, old: Array) -> Array:
+    """The words that lanes see that arrive at one mbarrier by one instruction: an sm_90 has a warp arrive at once, so
+    all its lanes see what the first of them saw, as long as the phase is the same."""
+    if old.size < 2:
+        return old
+    some = late.lane_array(lanes)
+    warp = m.block_of[some] * 32 + m.thread_of[some] // 32
+    _, first, group = np.unique(np.stack([warp, where]), axis=1, return_index=True, return_inverse=True)
+    seen = old[first][group.reshape(-1)]
+    return np.where((seen ^ old) & _PHASE == 0, seen, old)
 
 
 def _change_many(

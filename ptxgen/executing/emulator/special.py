@@ -11,6 +11,8 @@ from ptxgen.executing.emulator.values import Array
 from ptxgen.executing.protocol import Dim3
 
 _AXES = "xyz"
+#: Bytes in which shared memory is given out, and what the driver keeps of it for itself, on an sm_90.
+_SHARED_UNIT, _RESERVED = 128, 1024
 
 
 def _tid(axis: int) -> Callable[[Machine], Array]:
@@ -72,7 +74,9 @@ def _warp(m: Machine) -> Array:
 
 
 def _shared_size(m: Machine) -> int:
-    return sum(e.size for e in m.regions["shared"].extents) if "shared" in m.regions else 0
+    """In whole units of allocation."""
+    size = sum(e.size for e in m.regions["shared"].extents) if "shared" in m.regions else 0
+    return -(-size // _SHARED_UNIT) * _SHARED_UNIT
 
 
 _READERS: dict[str, Callable[[Machine], Array]] = {
@@ -94,10 +98,10 @@ _READERS: dict[str, Callable[[Machine], Array]] = {
     "%is_explicit_cluster": lambda m: np.full(m.lanes, m.cluster_size > 1),
     "%cluster_ctarank": lambda m: (m.block_of % m.cluster_size).astype(np.uint32),
     "%cluster_nctarank": _constant(lambda m: m.cluster_size),
-    "%aggr_smem_size": _constant(_shared_size),
+    "%aggr_smem_size": _constant(lambda m: _shared_size(m) + _RESERVED),
     "%reserved_smem_offset_begin": _constant(lambda m: 0),
-    "%reserved_smem_offset_end": _constant(lambda m: 1024),
-    "%reserved_smem_offset_cap": _constant(lambda m: 1024),
+    "%reserved_smem_offset_end": _constant(lambda m: _RESERVED),
+    "%reserved_smem_offset_cap": _constant(lambda m: _RESERVED),
     "%reserved_smem_offset_0": _constant(lambda m: 0), "%reserved_smem_offset_1": _constant(lambda m: 0),
     "%current_graph_exec": _constant(lambda m: 0, np.uint64),
     **{f"%pm{i}": _constant(lambda m: 0) for i in range(8)},
