@@ -18,6 +18,7 @@ from ptxgen.executing.emulator.scope import Unsupported
 from ptxgen.executing.emulator.watching import Watcher
 from ptxgen.executing.protocol import Argument, Fault, Launch, Outcome
 from ptxgen.ptx import parse
+from ptxgen.ptx.tree import Module
 
 _MOST_PROGRAMS = 256
 #: Just below the largest block that glibc's malloc will ever keep for itself after it was freed (32 MB).
@@ -43,6 +44,7 @@ class Emulator:
         self._lanes = lanes_at_once
         self._memory = memory_limit
         self._programs: dict[tuple[bytes, str | None], Program | Unsupported] = {}
+        self._parsed: tuple[bytes, Module] | None = None    # the last text, whose next entry may be asked for
         # Arrays of a register or of addresses come and go with every step. Where malloc gives each back to the system
         # their pages are faulted in anew every time, which takes as long as the arithmetic; freeing one large block
         # teaches it to keep them. The block itself is never touched.
@@ -53,8 +55,10 @@ class Emulator:
         key = (hashlib.sha256(ptx.encode()).digest(), entry)
         found = self._programs.get(key)
         if found is None:
+            if self._parsed is None or self._parsed[0] != key[0]:
+                self._parsed = key[0], parse(ptx)
             try:
-                found = build(parse(ptx), entry)
+                found = build(self._parsed[1], entry)
             except Unsupported as error:
                 found = error
             if len(self._programs) >= _MOST_PROGRAMS:
@@ -142,3 +146,4 @@ class Emulator:
     def close(self) -> None:
         """Forget the decoded programs."""
         self._programs.clear()
+        self._parsed = None
