@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from fuzz.kernels.comparing import Answer, Finding
+from fuzz.kernels.comparing import GUARDED, Answer, Finding, kernel_of
 from fuzz.kernels.device import fingerprint
-from fuzz.kernels.making import make
+from fuzz.kernels.making import guarded_forms
 from fuzz.kernels.running import run
 from fuzz.kernels.working import spread
 from ptxgen.executing.emulator import Emulator
@@ -34,7 +34,7 @@ def answers(seeds: Sequence[int], statements: int) -> Iterator[Answer | None]:
     """Of every seed; None where the emulator finds a fault, which is told on stderr."""
     emulator = Emulator(step_limit=200_000)
     for seed in seeds:
-        kernel = make(seed, statements=statements)
+        kernel = kernel_of(seed, statements)
         result = run(kernel, emulator)
         for fault in result.faults:
             print(f"seed {seed}: {fault.kind} at line {fault.line}: {fault.message}", file=sys.stderr, flush=True)
@@ -91,7 +91,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0, help="how long the emulator may take")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
     parser.add_argument("--workers", type=int, default=max((os.cpu_count() or 2) - 1, 1))
+    parser.add_argument(
+        "--guards", action="store_true", help="each form under a guard that half the threads fail; no random kernels"
+    )
     given = parser.parse_args()
+    if given.guards:
+        given.seed, given.count, given.statements = 0, len(guarded_forms()), GUARDED
     known = []
     faulty = 0
     if given.read:

@@ -6,12 +6,19 @@ import re
 from dataclasses import dataclass, field
 
 from fuzz.kernels.device import LEVELS, Device, fingerprint
-from fuzz.kernels.making import WORDS, make
+from fuzz.kernels.making import WORDS, Kernel, make, make_guarded
 from fuzz.kernels.running import Words, digest, run
 from fuzz.kernels.shrinking import shrink
 from fuzz.kernels.tracing import Traced, parting, traced
 from ptxgen.errors import PtxgenError
 from ptxgen.executing.emulator import Emulator
+
+#: In place of a number of statements.
+GUARDED = -1
+
+
+def kernel_of(seed: int, statements: int) -> Kernel:
+    return make_guarded(seed) if statements == GUARDED else make(seed, statements=statements)
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,7 @@ class Answer:
     """The emulator's: the digest of what the kernel of a seed stores, and which text that was."""
 
     seed: int
-    statements: int                                  # as `make` was told
+    statements: int                                  # as `make` was told; GUARDED: the kernel is `make_guarded`'s
     kernel: str
     digest: str
 
@@ -44,7 +51,7 @@ class Finding:
 
 def compare(device: Device, answer: Answer) -> Finding | None:
     """One kernel at every level; where one differs, which statement does first."""
-    kernel = make(answer.seed, statements=answer.statements)
+    kernel = kernel_of(answer.seed, answer.statements)
     if fingerprint(kernel) != answer.kernel:
         return Finding(answer.seed, answer.statements, "other text")
     try:
@@ -80,7 +87,7 @@ def _follow(finding: Finding, trace: Traced, ours: Words, theirs: Words) -> None
 
 def cut(device: Device, finding: Finding, seconds: float) -> str:
     """The finding's kernel, cut down on emulator and device: no fault there, and another answer here."""
-    kernel = make(finding.seed, statements=finding.statements)
+    kernel = kernel_of(finding.seed, finding.statements)
     emulator = Emulator(step_limit=50_000, time_limit=5)
     others = [level for level in LEVELS if level != finding.level and finding.kind == "optimisation"]
 

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fuzz.kernels import calls
-from fuzz.kernels.memory import accumulate, cell_of_another, constant_table, local_array, own_cell, refresh
+from fuzz.kernels.memory import (
+    accumulate,
+    cell_of_another,
+    constant_table,
+    copy,
+    local_array,
+    own_cell,
+    refresh,
+)
 from fuzz.kernels.statements import carry_chain, scalar
 from fuzz.kernels.warps import lanes_where, warp_wide
 from fuzz.kernels.writing import Place, Writer
@@ -37,7 +45,7 @@ def _item(w: Writer, place: Place, room: int) -> Item:
             weighted.append((2, calls.call))
     weighted += [(8, local_array)] if w.layout.local else []
     if w.is_kernel and w.layout.cell:
-        weighted += [(9, own_cell), (3, accumulate)] if place.phase == "own" else [(10, cell_of_another)]
+        weighted += [(9, own_cell), (1, copy), (3, accumulate)] if place.phase == "own" else [(10, cell_of_another)]
     if room > 6 and place.depth < _DEEPEST:
         weighted += [(5, _branch), (4, _loop), (2, _region)]
         if w.is_kernel and place.uniform:
@@ -224,6 +232,9 @@ def barrier(w: Writer) -> None:
 
 def _exchange(w: Writer, place: Place) -> None:
     """A barrier, what others wrote is read, a barrier, and perhaps another cell for everyone."""
+    if w.dice.chance(0.25) and place.full and not w.somebody_left and w.layout.threads >= 64:
+        _half_waits(w, place)
+        return
     if place.mask:
         w.line(f"bar.warp.sync {place.mask}")
     barrier(w)
@@ -235,6 +246,26 @@ def _exchange(w: Writer, place: Place) -> None:
     barrier(w)
     if w.dice.chance(0.4):
         take_cell(w, w.dice.below(w.layout.threads))
+
+
+def _half_waits(w: Writer, place: Place) -> None:
+    """Some warps only arrive where the others wait, who then read what the first have written."""
+    producers = 32 * w.dice.between(1, w.layout.threads // 32 - 1)
+    first, others, end = w.temporary("pred"), w.new_label(), w.new_label()
+    number = w.dice.between(3, 15)
+    take_cell(w, 0)
+    w.line(f"st.shared.b64 [%own_shared], {w.register('b64')}")
+    w.line(f"setp.ge.u32 {first}, %in_block, {producers}")
+    w.line(f"@{first} bra {others}")
+    w.line(f"bar.arrive {number}, {w.layout.threads}")
+    w.line(f"bra {end}")
+    w.label(others)
+    w.line(f"bar.sync {number}, {w.layout.threads}")
+    for _ in range(w.dice.between(1, 3)):
+        cell_of_another(w, replace(place, phase="read"), among=producers)
+    w.label(end)
+    w.line(f"bar.warp.sync {place.mask}")
+    barrier(w)
 
 
 def take_cell(w: Writer, shift: int) -> None:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from fuzz.kernels import calls, flow
 from fuzz.kernels.calls import Signature
-from fuzz.kernels.forms import ARCH, VERSION
+from fuzz.kernels.forms import ARCH, VERSION, usable
 from fuzz.kernels.memory import ACCUMULATORS, SECTION, from_argument, load_value
+from fuzz.kernels.statements import emit
 from fuzz.kernels.writing import REGISTERS, Dice, Layout, Place, Writer, make_pools
 from ptxgen.executing import Launch
+from ptxgen.isa import Expansion
 
 #: Words of 64 bits that each thread stores: its last hash, and hashes on the way.
 WORDS = 8
@@ -57,9 +59,32 @@ def make(seed: int, *, statements: int = 0, scalar_only: bool = False) -> Kernel
     while w.statements < end:
         flow.body(w, place, size // 7)
         flow.checkpoint(w, place)
+    return _whole(seed, w, functions)
+
+
+def make_guarded(number: int) -> Kernel:
+    """One form of the table, by its number among all, that every other thread's guard forbids; then the others'."""
+    form = guarded_forms()[number]
+    w = Writer(Dice(number), Layout(), make_pools(Dice(number), [*_ALWAYS, *_SOMETIMES], 4, 4), is_kernel=True)
+    _begin(w)
+    w.line("and.b32 %x, %in_block, 1")
+    w.line("setp.eq.u32 %first, %x, 0")
+    emit(w, form, guard="@%first ")
+    emit(w, form, guard="@!%first ")
+    return _whole(number, w, [])
+
+
+def guarded_forms() -> tuple[Expansion, ...]:
+    """Everything that works on registers alone."""
+    return tuple(form for every in usable().scalar.values() for form in every)
+
+
+def _whole(seed: int, w: Writer, functions: list[str]) -> Kernel:
+    """The kernel around statements that are written."""
+    layout = w.layout
     _finish(w)
     shared = ".extern .shared .align 16 .b8 dynamic[];\n" if layout.dynamic and layout.cell else ""
-    head = f".version {VERSION}\n.target {ARCH}\n.address_size 64\n{shared}{_constants(dice, layout)}"
+    head = f".version {VERSION}\n.target {ARCH}\n.address_size 64\n{shared}{_constants(w.dice, layout)}"
     ptx = "\n".join([head, *functions, *_text(w)]) + "\n"
     launch = Launch(layout.grid, layout.block, layout.threads * layout.cell if layout.dynamic else 0)
     blocks = layout.grid[0] * layout.grid[1] * layout.grid[2]

@@ -47,18 +47,37 @@ def own_cell(w: Writer, place: Place) -> None:
     if w.dice.chance(0.3):
         base, space = {"shared": "%own_generic", "global": "%own_global"}[space], ""
     form = w.dice.pick(_fitting(w, chosen[space], w.layout.cell))
+    if form.name in ("atom", "red") and any(operand.vector > 1 for operand in form.operands):
+        base = "%own_global"                         # vectors change in global memory alone
     emit(w, form, guarded=True, address=f"[{base}{_offset(w, form, w.layout.cell)}]")
+
+
+def copy(w: Writer, place: Place) -> None:
+    """An asynchronous copy from the thread's cell of global memory to that of shared memory, waited for."""
+    if place.phase != "own":
+        return
+    size = w.dice.pick([size for size in (4, 8, 16) if size <= w.layout.cell])
+    at = [size * w.dice.below(w.layout.cell // size) for _ in range(2)]
+    policy = "cg" if size == 16 and w.dice.chance(0.5) else "ca"
+    of_source = f", {w.dice.between(0, size)}" if w.dice.chance(0.3) else ""
+    guard = f"@{w.register('pred')} " if w.dice.chance(0.3) else ""
+    w.line(f"{guard}cp.async.{policy}.shared.global [%own_shared+{at[0]}], [%own_global+{at[1]}], {size}{of_source}")
+    if w.dice.chance(0.5):
+        w.line("cp.async.wait_all")
+    else:
+        w.line("cp.async.commit_group")
+        w.line("cp.async.wait_group 0")
 
 
 def _fitting(w: Writer, forms: Iterable[Expansion], size: int) -> list[Expansion]:
     return [form for form in possible(w, forms) if access_bytes(form) <= size]
 
 
-def cell_of_another(w: Writer, place: Place) -> None:
-    """A load from any thread's cell, or of an accumulator, while nobody writes."""
+def cell_of_another(w: Writer, place: Place, among: int = 0) -> None:
+    """A load from any thread's cell, or one of the first threads', or of an accumulator, while nobody writes."""
     if not w.layout.cell or place.phase != "read":
         return
-    if w.dice.chance(0.2):
+    if w.dice.chance(0.2) and not among:
         number = w.dice.below(len(ACCUMULATORS))
         bits = ACCUMULATORS[number][-2:]
         register = w.register(f"b{bits}")
@@ -68,7 +87,7 @@ def cell_of_another(w: Writer, place: Place) -> None:
     space = w.dice.pick(("shared", "global"))
     other, at, wide = w.temporary("b32"), w.temporary("b64"), w.temporary("b32")
     w.line(f"and.b32 {wide}, {anything(w, 'b32')}, 65535")
-    w.line(f"rem.u32 {other}, {wide}, {w.layout.threads}")
+    w.line(f"rem.u32 {other}, {wide}, {among or w.layout.threads}")
     base = {"shared": "%all_shared", "global": "%all_global"}[space]
     if w.dice.chance(0.3):
         base, space = {"shared": "%all_generic", "global": "%all_global"}[space], ""

@@ -20,9 +20,13 @@ _FLOATS = {
     "f64": (0, 1 << 63, 0x3FF0000000000000, 0xBFF8000000000000, 0x7FF0000000000000, 1, 0x0010000000000000,
             0x4340000000000001, 0x7FF8000000000000, 0x41E0000000000000),
 }  # fmt: skip
-_NOT_A_NUMBER = "0d7FF8000000000000"
-#: Instructions that copy a float bit for bit; others may leave open which of several NaNs a result is.
+_NOT_A_NUMBER = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
+#: Instructions that copy a float bit for bit. Of others the manual leaves open which NaN an f64 is; of these it does
+#: for narrower types too, or assemblers take them for copies where both operands are the same.
 _COPIES = frozenset({"mov", "selp", "slct", "ld"})
+_NAN_IS_OPEN = frozenset({"neg", "abs", "min", "max"})
+#: Under a false guard, code that ptxas makes for these changes the result all the same.
+LOSES_ITS_GUARD = frozenset({"testp", "set"})
 #: What a simple interpreter follows.
 _PLAIN = (
     "add", "sub", "mul", "mad", "min", "max", "abs", "neg", "and", "or", "xor", "not", "shl", "shr", "selp", "setp",
@@ -67,24 +71,32 @@ def _is_plain(form: Expansion) -> bool:
     return all(name == "pred" or (name[0] in "usb" and name[1:] in ("16", "32", "64")) for name in types)
 
 
-def emit(w: Writer, form: Expansion, *, guarded: bool = False, address: str = "", mask: str = "") -> None:
-    """The form with operands of the pools; `address` and `mask` are taken where it wants them."""
-    guard = f"@{w.dice.pick(('', '!'))}{w.register('pred')} " if guarded and w.dice.chance(0.15) else ""
+def emit(
+    w: Writer, form: Expansion, *, guarded: bool = False, address: str = "", mask: str = "", guard: str = ""
+) -> None:
+    """The form with operands of the pools, under the `guard`, or now and then under any where it may be `guarded`;
+    `address` and `mask` are taken where it wants them."""
+    if guarded and w.dice.chance(0.15) and not loses_its_guard(form):
+        guard = f"@{w.dice.pick(('', '!'))}{w.register('pred')} "
     results: list[tuple[str, str]] = []
     texts = [_operand(w, form, index, operand, results, address, mask) for index, operand in enumerate(form.operands)]
     w.line(f"{guard}{form.opcode} {', '.join(texts)}")
     for register, kind in results:
-        if kind == "f64" and form.name not in _COPIES:
-            one_nan(w, register)
+        if form.name not in _COPIES if kind == "f64" else form.name in _NAN_IS_OPEN and kind in _NOT_A_NUMBER:
+            one_nan(w, register, kind)
         if w.dice.chance(0.3):
             w.mix(register, kind)
 
 
-def one_nan(w: Writer, register: str) -> None:
-    """Whose NaN an f64 result is depends on the order of operands, which an assembler may change."""
+def loses_its_guard(form: Expansion) -> bool:
+    return form.name in LOSES_ITS_GUARD or form.name in _VIDEO
+
+
+def one_nan(w: Writer, register: str, kind: str) -> None:
+    """A NaN becomes the same one, whichever it was."""
     is_nan = w.temporary("pred")
-    w.line(f"setp.nan.f64 {is_nan}, {register}, {register}")
-    w.line(f"selp.f64 {register}, {_NOT_A_NUMBER}, {register}, {is_nan}")
+    w.line(f"setp.nan.{kind} {is_nan}, {register}, {register}")
+    w.line(f"selp.{REGISTERS[kind]} {register}, {_NOT_A_NUMBER[kind]}, {register}, {is_nan}")
 
 
 def _operand(
@@ -116,7 +128,7 @@ def _operand(
     defined = _defined(w, form, index, operand)
     if defined:
         return defined
-    if "imm" in operand.kinds and w.dice.chance(0.2):
+    if "imm" in operand.kinds and w.constants and w.dice.chance(0.2):
         if operand.type in _FLOATS:
             prefix, digits = _FLOAT_PREFIX[operand.type]
             return f"{prefix}{w.dice.pick(_FLOATS[operand.type]):0{digits}X}"
@@ -171,16 +183,20 @@ def carry_chain(w: Writer, place: Place) -> None:
     subtracting = w.dice.chance(0.4)
     first, following = ("sub", ("subc",)) if subtracting else (w.dice.pick(("add", "mad")), ("addc", "madc"))
     chain = [w.dice.pick(every[first])]
+    constant = w.constants
     for _ in range(w.dice.below(3)):
         chain.append(w.dice.pick([f for name in following for f in every[name] if "cc" in f.opcode.split(".")]))
     chain.append(w.dice.pick([f for name in following for f in every[name]]))
     results: list[tuple[str, str]] = []
     lines = []
+    # Where the carry is known to be 0, ptxas makes wrong code of `madc.hi` over 64 bits.
+    w.constants = False
     for form in chain:
         lines.append(f"{form.opcode} " + ", ".join(
             _operand(w, form, index, operand, results, "", "") for index, operand in enumerate(form.operands)
         ))  # fmt: skip
         results = results[-2:]
+    w.constants = constant
     for line in lines:
         w.line(line)
     for register, kind in results:

@@ -14,6 +14,10 @@ from fuzz.kernels.writing import REGISTERS
 
 _STATEMENT = re.compile(r"\t(?:@!?\S+ )?([a-z]\w*)(\S*) (.*);")
 _REGISTER = re.compile(r"%t?(" + "|".join(sorted(REGISTERS, key=len, reverse=True)) + r")_\d+\b|%hash\b")
+#: Addresses differ from one executor to another, and what atomics found in accumulators from one run to another.
+_ADDRESSES = re.compile(
+    r"%(out|values|first_values|local|all|own|sums|cells)\w*|function_|accumulators|%given|mov\.u64 \S+, \w+;"
+)
 #: What has no register for a result first, and what nothing may follow.
 _SILENT = frozenset({"st", "bra", "brx", "bar", "barrier", "ret", "exit", "call", "red"})
 
@@ -54,7 +58,7 @@ def traced(kernel: Kernel, ptx: str = "") -> Traced:
 
 def _results(line: str) -> list[str]:
     found = _STATEMENT.fullmatch(line)
-    if not found or found[1] in _SILENT or "%out" in line:
+    if not found or found[1] in _SILENT or _ADDRESSES.search(line):
         return []
     target = found[3]
     first = target[: target.index("}")] if target.startswith("{") else target.split(",")[0]

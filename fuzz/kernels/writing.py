@@ -98,6 +98,7 @@ class Writer:
     prototypes: set[Signature] = field(default_factory=set)                 # of calls through registers
     signature: Signature | None = None               # of the function that is being written
     somebody_left: bool = False
+    constants: bool = True                           # whether constants may stand for registers
     kept: list[str] = field(default_factory=list)    # registers to be filled before anything else
 
     def line(self, text: str) -> None:
