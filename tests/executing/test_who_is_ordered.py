@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from executor_contract import empty, kernel, line
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -230,3 +231,21 @@ def test_blocks_that_meet_again_and_again(blocks: int, rounds: int, fenced: bool
     assert outcome.ok or not fenced, outcome.faults
     if not fenced and blocks > 1 and rounds > 1:
         assert "race" in {fault.kind for fault in outcome.faults}
+
+
+@pytest.mark.parametrize(("changed", "clean"), [
+    ("", True), ("add.u64 %rd5, %rd5, 0;", False), ("st.global.u32 [%rd5], %r11;", False),
+])
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_the_first_look_of_a_loop_around_cas_may_be_plain(space: str, changed: str, clean: bool) -> None:
+    """What it gives is compared again; a plain access of another address register, or a store, is not."""
+    body = f"""mov.u64 %rd5, {"%rd1" if space == "global" else "tile"}; {changed.replace("global", space)}
+    ld.{space}.u32 %r11, [%rd5];
+    $again: add.u32 %r12, %r11, 3; atom.{space}.cas.b32 %r13, [%rd5], %r11, %r12;
+    setp.ne.u32 %p1, %r13, %r11; mov.b32 %r11, %r13; @%p1 bra $again;"""
+    start = "setp.eq.u32 %p1, %r2, 0; mov.u32 %r11, 0; @%p1 st.shared.u32 [tile], %r11; bar.sync 0;"
+    text = kernel(start + body, module=SHARED)
+    outcome = EMULATOR.run(text, None, line(96), [Buffer(np.zeros(32, "u4"))])
+    assert outcome.ok == clean
+    if clean and space == "global":
+        assert int(outcome.buffers[0][0]) == 3 * 96  # type: ignore[index]

@@ -123,6 +123,9 @@ def atomic(site: Site) -> Run:
     width = BITS[type_name] // 8
     operations = {space: make_operation(name, type_name, space) for space in ("global", "shared")}
     address, space = site.address(operands[0], space_of(site))
+    place = site.place(operands[0])
+    if name == "cas" and place is not None:
+        site.scope.registers.compared.add((*place, width))
     wanted = 2 if name == "cas" else 1
     columns = [site.elements(operand) for operand in operands[1 : 1 + wanted]]
     length = len(columns[0])
@@ -131,6 +134,8 @@ def atomic(site: Site) -> Run:
     site.accesses.append((space, width, "atomic"))
     site.atomic = True
     need = MAPPED | INITIALISED | WRITABLE
+    # A GPU changes vectors in global memory alone: of a generic address elsewhere it makes something else.
+    held = ("global", "shared") if length == 1 else ("global",)
     role = Role.of(site.words, reads=gives, writes=True)
     narrow = role.level == BLOCK
     site.fences = role.orders
@@ -138,8 +143,9 @@ def atomic(site: Site) -> Run:
     def run(m: Machine, lanes: Lanes) -> None:
         values = [[source(m, lanes) for source in row] for row in sources]
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
-            if region.space not in ("global", "shared"):
-                message = f"an atomic access with an address of {region.space} memory"
+            if region.space not in held:
+                vector = "" if length == 1 else " to a vector"
+                message = f"an atomic access{vector} with an address of {region.space} memory"
                 m.fault_among("wrong-space", message, some, np.ones(count(some), bool), address=where)
             offset = access.offsets(m, region, where, some)
             access.check(m, region, where, offset, some, width * length, need, "an atomic access")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -91,12 +91,14 @@ def load(site: Site) -> Run:
     site.fences = role.orders
     length = len(puts)
     own = site.has("shared", "shared::cta")
+    guess = _guess(site, width)
 
     def run(m: Machine, lanes: Lanes) -> None:
         if own and m.cluster_size > 1:
             access.check_own(m, address(m, lanes), lanes)
+        lone = strong or guess()
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
-            values = access.load(m, region, where, some, width, length, strong=strong, keep=True)
+            values = access.load(m, region, where, some, width, length, strong=lone, keep=True)
             if strong:
                 old = values[0] if length == 1 else None
                 for number, value in m.touch(region, access.offsets(m, region, where, some), some, role, old=old):
@@ -105,6 +107,16 @@ def load(site: Site) -> Run:
                 put(m, some, value)
 
     return run
+
+
+def _guess(site: Site, width: int) -> Callable[[], bool]:
+    """Whether a load is the first look of a loop around `cas`, at the same address: it need not be strong, as what it
+    gives is compared again before anything hangs on it."""
+    place = site.place(site.operands[1])
+    if place is None:
+        return lambda: False
+    registers, key = site.scope.registers, (*place, width)
+    return lambda: key in registers.compared and registers.changed[place[0]] == 1
 
 
 def store(site: Site) -> Run:

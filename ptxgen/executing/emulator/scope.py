@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from ptxgen.executing.emulator.values import BITS
@@ -67,10 +68,16 @@ Symbol = RegisterSymbol | VectorSymbol | VariableSymbol | FunctionSymbol | Label
 
 @dataclass(slots=True)
 class Registers:
-    """All register slots of the program, over all scopes."""
+    """All register slots of the program, over all scopes.
+
+    `changed` counts by slot the instructions that write it, `compared` holds what `cas` changes: the slot of the
+    address, what is added to it, and the width in bytes.
+    """
 
     types: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    changed: Counter[int] = field(default_factory=Counter)
+    compared: set[tuple[int, int, int]] = field(default_factory=set)
 
     def new(self, name: str, type_name: str) -> RegisterSymbol:
         self.types.append(type_name)

@@ -208,6 +208,7 @@ class Site:
             text = operand.text if isinstance(operand, Name) else "this operand"
             raise self.unsupported(f"{text} is no register that could be written")
         self.writes.append(symbol.slot)
+        self.scope.registers.changed[symbol.slot] += 1
         return symbol.slot, symbol.type
 
     def put(self, operand: Operand, type_name: str) -> Putter:
@@ -310,6 +311,14 @@ class Site:
             return signed + offset if offset else signed
 
         return read, space
+
+    def place(self, operand: Operand) -> tuple[int, int] | None:
+        """The slot of the register that an address comes from and what is added to it; None where there is none."""
+        base = operand.base if isinstance(operand, Address) else None
+        symbol = self.scope.find(base.text) if base is not None else None
+        if not isinstance(operand, Address) or not isinstance(symbol, RegisterSymbol):
+            return None
+        return symbol.slot, operand.offset
 
     def place_of(self, symbol: VariableSymbol) -> Getter:
         """The address of a variable in the running function's frame, int64."""
