@@ -46,6 +46,12 @@ def register(app: typer.Typer) -> None:
         profile: bool = typer.Option(
             False, "--profile", help="Count instructions, divergence, conflicts and sectors (emulator only)."
         ),
+        lanes: int | None = typer.Option(
+            None, metavar="N", min=1, help="About how many threads run at once (emulator only). [default: 65536]"
+        ),
+        memory: int | None = typer.Option(
+            None, metavar="MB", min=1, help="What a launch may take (emulator only). [default: what is free]"
+        ),
         json: bool = typer.Option(False, "--json", help="Print one JSON document."),
     ) -> None:
         """Run a kernel on given buffers.
@@ -55,8 +61,17 @@ def register(app: typer.Typer) -> None:
         name, ptx = read_ptx(kernel)
         launch = Launch(parse_dim3(grid, "--grid"), parse_dim3(block, "--block"), shared)
         arguments = [parse_argument(text, number) for number, text in enumerate(arg)]
-        if trace is not None or profile:
-            outcome, used, more = _watched(ptx, entry, launch, arguments, executor, trace, trace_limit, profile)
+        limits = {} if lanes is None else {"lanes_at_once": lanes}
+        if memory is not None:
+            limits["memory_limit"] = memory << 20
+        if trace is not None or profile or limits:
+            flag = next(
+                flag for flag, given in (
+                    ("--trace", trace is not None), ("--profile", profile), ("--lanes", lanes), ("--memory", memory)
+                ) if given
+            )
+            _check_emulated(executor, flag)
+            outcome, used, more = _watched(ptx, entry, launch, arguments, trace, trace_limit, profile, limits)
         else:
             outcome, used = _launch(ptx, entry, launch, arguments, executor)
             more = Findings()
@@ -101,25 +116,29 @@ class Findings:
         return found
 
 
-def _watched(
-    ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], executor: str, trace: str | None,
-    limit: int, profile: bool,
-) -> tuple[Outcome, str, Findings]:
-    """Run on the emulator, whatever `auto` would choose. Raises UsageError where a GPU was asked for."""
-    from ptxgen.cli.run_showing import profile_document, trace_document
-    from ptxgen.executing.emulator import Emulator, Profile, Trace
-
-    flag = "--trace" if trace is not None else "--profile"
+def _check_emulated(executor: str, flag: str) -> None:
+    """Raises UsageError where a GPU was asked for what only the emulator does."""
     if executor == "gpu":
         raise UsageError(
-            f"{flag} cannot be had from a GPU", why="only the emulator sees every statement",
+            f"{flag} cannot be had from a GPU",
+            why="only the emulator sees every statement" if flag in {"--trace", "--profile"} else "it runs as it does",
             fix=f"leave --executor gpu out, or {flag}",
         )
     if executor not in EXECUTORS:
         raise UsageError(f"there is no executor {executor!r}", fix=f"choose one of {', '.join(EXECUTORS)}")
+
+
+def _watched(
+    ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], trace: str | None, limit: int,
+    profile: bool, limits: dict[str, int],
+) -> tuple[Outcome, str, Findings]:
+    """Run on the emulator, whatever `auto` would choose, within these limits of its own."""
+    from ptxgen.cli.run_showing import profile_document, trace_document
+    from ptxgen.executing.emulator import Emulator, Profile, Trace
+
     traced = Trace(*parse_thread(trace, launch), limit=limit) if trace is not None else None
     profiled = Profile() if profile else None
-    emulator = Emulator()
+    emulator = Emulator(**limits)
     outcome = emulator.run(
         ptx, entry, launch, arguments, watchers=[watcher for watcher in (traced, profiled) if watcher is not None]
     )

@@ -19,7 +19,7 @@ from ptxgen.executing.emulator.program import Program
 
 def start(ptx: str, launch: Launch, *arguments: Buffer) -> tuple[Machine, Program, launching.Memory]:
     program = Emulator().program(ptx, None)
-    memory = launching.prepare(program, arguments, one_thread=False)
+    memory = launching.prepare(program, launch, arguments)
     regions = {**memory.regions, **launching.private_regions(program, launch, launch.grid[0])}
     order = make_order(launch, fenced=False)
     machine = start_batch(launch, 0, launch.grid[0], program, regions, Report(), order, [])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing.checking import check_arguments, check_buffers
-from ptxgen.executing.emulator import launching, schedule
+from ptxgen.executing.emulator import fitting, launching, schedule
 from ptxgen.executing.emulator.building import build
 from ptxgen.executing.emulator.machine import Report, Stopped, make_order, start_batch
 from ptxgen.executing.emulator.program import Program
@@ -29,20 +29,22 @@ class Emulator:
     """Runs kernels on the CPU with a sanitizer's checks always on.
 
     `step_limit` bounds the instructions issued to groups of lanes in one batch of blocks, `time_limit` the seconds
-    of one launch; `lanes_at_once` and `memory_limit` (bytes of registers, shared and local memory) decide how many
-    blocks run together.
+    of one launch. `lanes_at_once` and `private_limit` (bytes of registers, shared and local memory) decide how many
+    blocks run together; fewer do where a launch would take more than `memory_limit` bytes in all (None: than are
+    free), and none, by a PtxgenError, where that has no room for one.
     """
 
     name = "emulator"
 
     def __init__(
         self, *, step_limit: int = 1_000_000, time_limit: float = 60.0, lanes_at_once: int = 65_536,
-        memory_limit: int = 1 << 29,
+        private_limit: int = 1 << 29, memory_limit: int | None = None,
     ) -> None:
         self._step_limit = step_limit
         self._time_limit = time_limit
         self._lanes = lanes_at_once
-        self._memory = memory_limit
+        self._private = private_limit
+        self._most = memory_limit
         self._programs: dict[tuple[bytes, str | None], Program | Unsupported] = {}
         self._parsed: tuple[bytes, Module] | None = None    # the last text, whose next entry may be asked for
         # Arrays of a register or of addresses come and go with every step. Where malloc gives each back to the system
@@ -99,15 +101,16 @@ class Emulator:
         self, program: Program, launch: Launch, arguments: Sequence[Argument], watchers: tuple[Watcher, ...]
     ) -> Outcome:
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
-        memory = launching.prepare(program, arguments, one_thread=total * threads == 1)
+        size = fitting.blocks_at_once(
+            program, launch, arguments, lanes=self._lanes, private=self._private, most=self._most
+        )
+        memory = launching.prepare(program, launch, arguments)
         report = Report()
         order = make_order(
             launch, fenced=program.fenced, cluster=int(np.prod(program.demands.cluster or 1)),
             late=program.late,
         )
         lines: list[int] = []
-        size = launching.blocks_at_once(program, launch, lanes=self._lanes, memory=self._memory)
         deadline = time.monotonic() + self._time_limit
         instructions = first = blocks = 0
         report.unlaunched = total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,10 @@ import numpy.typing as npt
 from ptxgen.executing.checking import refused_launch
 from ptxgen.executing.emulator import heap
 from ptxgen.executing.emulator.layout import element_bytes
-from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GAP, Extent, Region, make_region
+from ptxgen.executing.emulator.machine import threads_of
+from ptxgen.executing.emulator.memory import FIRST_ADDRESS, GAP, Extent, Region, make_region, region_size
 from ptxgen.executing.emulator.program import Program
+from ptxgen.executing.emulator.races import WIDE
 from ptxgen.executing.emulator.values import BITS, scalar_bits
 from ptxgen.executing.protocol import Alias, Argument, Buffer, Fault, Launch, Scalar, Value
 
@@ -51,8 +54,10 @@ def _fill(region: Region, initial: list[tuple[int, bytes]]) -> None:
         region.data[start : start + len(words)] = np.frombuffer(words, np.uint8)
 
 
-def prepare(program: Program, arguments: Sequence[Argument], *, one_thread: bool) -> Memory:
-    """Global, const and param memory filled for the launch. Arguments must have been checked."""
+def place_buffers(
+    program: Program, arguments: Sequence[Argument]
+) -> tuple[tuple[Extent, ...], dict[int, Extent]]:
+    """(extents of global memory, those of them that are buffers by argument). Arguments must have been checked."""
     extents = list(program.extents.get("global", ()))
     buffers: dict[int, Extent] = {}
     cursor = extents[-1].stop if extents else FIRST_ADDRESS["global"]
@@ -67,12 +72,26 @@ def prepare(program: Program, arguments: Sequence[Argument], *, one_thread: bool
         if size:
             extents.append(extent)
         cursor = start + size
-    regions: dict[str, Region] = {}
-    traced = program.writes_global and not one_thread
-    regions["global"] = make_region(
-        "global", tuple(extents), smallest=program.smallest.get("global", 8), traced=traced,
-        strong="global" in program.strong,
-    )
+    return tuple(extents), buffers
+
+
+def _global_outline(program: Program, launch: Launch, extents: tuple[Extent, ...]) -> dict[str, Any]:
+    return {
+        "extents": extents, "smallest": program.smallest.get("global", 8),
+        "traced": program.writes_global and threads_of(launch) > 1, "strong": "global" in program.strong,
+        "wide": threads_of(launch) >= WIDE,
+    }
+
+
+def global_size(program: Program, launch: Launch, extents: tuple[Extent, ...]) -> int:
+    """Bytes of global memory with what is kept of each granule."""
+    return region_size("global", **_global_outline(program, launch, extents))
+
+
+def prepare(program: Program, launch: Launch, arguments: Sequence[Argument]) -> Memory:
+    """Global, const and param memory filled for the launch. Arguments must have been checked."""
+    extents, buffers = place_buffers(program, arguments)
+    regions: dict[str, Region] = {"global": make_region("global", **_global_outline(program, launch, extents))}
     for extent in extents:
         if extent.name == heap.NAME:
             heap.unmap(regions["global"], extent.start, extent.size)
@@ -109,41 +128,31 @@ def _parameters(
     return words
 
 
-def private_regions(program: Program, launch: Launch, blocks: int) -> dict[str, Region]:
-    """Shared and local memory of one batch."""
+def private_outlines(program: Program, launch: Launch, blocks: int) -> dict[str, dict[str, Any]]:
+    """By space, what shared and local memory of a batch are made of."""
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     shared = list(program.extents.get("shared", ()))
     if launch.shared_bytes:
         start = program.dynamic_shared
         shared.append(Extent("dynamic shared memory", start, launch.shared_bytes, initialised=False))
-    regions = {}
+    outlines: dict[str, dict[str, Any]] = {}
     if "shared" in program.smallest or shared:
-        regions["shared"] = make_region(
-            "shared", tuple(shared), smallest=program.smallest.get("shared", 8), instances=blocks,
-            traced=threads > 1, strong="shared" in program.strong,
-        )
+        outlines["shared"] = {
+            "extents": tuple(shared), "smallest": program.smallest.get("shared", 8), "instances": blocks,
+            "traced": threads > 1, "strong": "shared" in program.strong, "wide": threads_of(launch) >= WIDE,
+        }
     if "local" in program.smallest or "local" in program.extents:
-        regions["local"] = make_region(
-            "local", program.extents.get("local", ()), smallest=program.smallest.get("local", 8),
-            instances=blocks * threads,
-        )
-    return regions
+        outlines["local"] = {
+            "extents": program.extents.get("local", ()), "smallest": program.smallest.get("local", 8),
+            "instances": blocks * threads,
+        }
+    return outlines
 
 
-def blocks_at_once(program: Program, launch: Launch, *, lanes: int, memory: int) -> int:
-    """How many blocks a batch takes: about `lanes` threads, and at most `memory` bytes of private memory."""
-    threads = launch.block[0] * launch.block[1] * launch.block[2]
-    one = private_regions(program, launch, 1)
-    # Traces take up to 36 bytes a granule besides the byte itself.
-    cost = sum(r.stride * r.instances * (1 + (36 >> r.shift if r.reads else 1)) for r in one.values())
-    cost += threads * 8 * len(program.register_types)
-    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    wanted = max(1, min(blocks, lanes // threads, memory // max(cost, 1)))
-    together = int(np.prod(program.demands.cluster)) if program.demands.cluster else 1
-    if program.cancels:
-        # In a single batch every cluster would have begun, and none could be cancelled.
-        wanted = max(1, min(wanted, blocks // (2 * together) * together))
-    return -(-wanted // together) * together
+def private_regions(program: Program, launch: Launch, blocks: int) -> dict[str, Region]:
+    """Shared and local memory of one batch."""
+    outlines = private_outlines(program, launch, blocks)
+    return {space: make_region(space, **outline) for space, outline in outlines.items()}
 
 
 def results(

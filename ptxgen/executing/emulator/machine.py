@@ -7,6 +7,7 @@ is shared by the batches of a launch.
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from ptxgen.executing.emulator.clocks import Clocks
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array, lane_at
 from ptxgen.executing.emulator.late import Late
 from ptxgen.executing.emulator.memory import Region
-from ptxgen.executing.emulator.races import Order, Shape, Tags, settle
+from ptxgen.executing.emulator.races import WIDE, Order, Shape, Tags, settle
 from ptxgen.executing.emulator.scopes import Role
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Dim3, Fault, FaultKind, Launch
@@ -283,6 +284,11 @@ class Machine:
         return len(self.lines) - 1
 
 
+def threads_of(launch: Launch) -> int:
+    """Threads of the whole grid."""
+    return math.prod(launch.grid) * math.prod(launch.block)
+
+
 def make_order(launch: Launch, *, fenced: bool, cluster: int = 1, late: bool = False) -> Order:
     """Ordering state of a launch; what threads tell each other is kept only if the kernel has a way to. `cluster`:
     blocks of one; `late`: whether the kernel has asynchronous operations."""
@@ -314,6 +320,7 @@ def start_batch(
     block_of = number // threads
     thread_of = number - block_of * threads
     slots = number if threads % 32 == 0 else block_of * (order.shape.warps * 32) + thread_of
+    tags = np.int64 if threads_of(launch) >= WIDE else np.int32
     registers = [np.zeros(lanes, storage(t)) for t in program.register_types]
     for slot, value in program.preset.items():
         registers[slot][:] = value
@@ -323,7 +330,7 @@ def start_batch(
         {slot: np.zeros(lanes, np.bool_) for slot in program.unproven},
         regions, report, order, lines,
         {0: slice(0, lanes)}, {}, [], np.ones(lanes, np.bool_), np.full(blocks, threads, np.int64), lanes,
-        block_of, thread_of, (number + (first_block * threads + 1)).astype(np.int32), slots,
+        block_of, thread_of, (number + (first_block * threads + 1)).astype(tags), slots,
         cluster=program.demands.cluster or (1, 1, 1), saved_at=program.saved_at,
         depth=np.zeros(lanes, np.int64),
         cluster_arrived=np.zeros(lanes, np.int64), cluster_waited=np.zeros(lanes, np.int64),

@@ -146,15 +146,30 @@ def granule_shift(smallest: int, extents: tuple[Extent, ...]) -> int:
     return (ends & -ends).bit_length() - 1
 
 
-def make_region(
-    space: str, extents: tuple[Extent, ...], *, smallest: int, instances: int = 1, traced: bool = False,
-    strong: bool = False,
-) -> Region:
-    """Lay out a region over its extents. `smallest`: bytes of the smallest access the kernel makes here."""
+def _lay_out(space: str, extents: tuple[Extent, ...], smallest: int) -> tuple[int, int, int]:
+    """(base, stride, log2 of a granule's bytes)."""
     base = min([FIRST_ADDRESS[space], *(e.start for e in extents)]) - GAP
     stop = max((e.stop for e in extents), default=base + GAP)
-    stride = -(-(stop + GAP - base) // 16) * 16
-    shift = granule_shift(min(smallest, 8), extents)
+    return base, -(-(stop + GAP - base) // 16) * 16, granule_shift(min(smallest, 8), extents)
+
+
+def region_size(
+    space: str, extents: tuple[Extent, ...], *, smallest: int, instances: int = 1, traced: bool = False,
+    strong: bool = False, wide: bool = False,
+) -> int:
+    """Bytes that `make_region` of the same would take."""
+    _, stride, shift = _lay_out(space, extents, smallest)
+    traces = (4 if strong else 2) * (12 if wide else 8) if traced else 0
+    return stride * instances + (stride * instances >> shift) * (1 + traces)
+
+
+def make_region(
+    space: str, extents: tuple[Extent, ...], *, smallest: int, instances: int = 1, traced: bool = False,
+    strong: bool = False, wide: bool = False,
+) -> Region:
+    """Lay out a region over its extents. `smallest`: bytes of the smallest access the kernel makes here; `wide`: the
+    launch has more threads than tags of 32 bits tell apart."""
+    base, stride, shift = _lay_out(space, extents, smallest)
     data = np.zeros(stride * instances, np.uint8)
     flags = np.zeros(data.size >> shift, np.uint8)
     rows = flags.reshape(instances, stride >> shift)
@@ -164,7 +179,7 @@ def make_region(
         rows[:, (extent.start - base) >> shift : (extent.stop - base) >> shift] = value
         sure.append(value)
     both = traced and strong
-    traces = [Trace.over(flags.size) if wanted else None for wanted in (traced, traced, both, both)]
+    traces = [Trace.over(flags.size, wide=wide) if wanted else None for wanted in (traced, traced, both, both)]
     return Region(
         space, base, stride, instances, shift, extents, data, flags, any(not e.initialised for e in extents),
         traces[0], traces[1], traces[2], traces[3], sure=sure,

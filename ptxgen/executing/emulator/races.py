@@ -30,6 +30,8 @@ Index: TypeAlias = Any
 #: Tags: 0 nobody; thread + 1; -1 threads of several blocks; -2 - 2*block several threads of one block;
 #: -3 - 2*warp several of one warp.
 SEVERAL_BLOCKS = -1
+#: Launches of fewer threads have tags of 32 bits.
+WIDE = 1 << 30
 #: What a log may hold: accesses, and granules of all of them (4 bytes each). No barrier ever empties that of memory
 #: which several blocks share, so it has less.
 _MOST_TOUCHES, _MOST_GRANULES, _MOST_SHARED = 128, 1 << 22, 1 << 19
@@ -108,7 +110,7 @@ class Touch:
 class Trace:
     """The last accesses of one kind: those set down by granule, and a log of later ones."""
 
-    tag: npt.NDArray[np.int32]
+    tag: Tags
     time: npt.NDArray[np.int32]
     low: int = 1 << 62                     # granules set down
     high: int = -1
@@ -117,8 +119,8 @@ class Trace:
     logged: int = 0                        # granules in the log
 
     @classmethod
-    def over(cls, granules: int) -> Trace:
-        return cls(np.zeros(granules, np.int32), np.zeros(granules, np.int32))
+    def over(cls, granules: int, *, wide: bool = False) -> Trace:
+        return cls(np.zeros(granules, np.int64 if wide else np.int32), np.zeros(granules, np.int32))
 
     def copy(self) -> Trace:
         return Trace(

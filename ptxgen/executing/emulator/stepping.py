@@ -17,7 +17,7 @@ import numpy as np
 
 from ptxgen.errors import PtxgenError, UsageError
 from ptxgen.executing.checking import check_arguments, check_buffers
-from ptxgen.executing.emulator import launching, looking, schedule
+from ptxgen.executing.emulator import fitting, launching, looking, schedule
 from ptxgen.executing.emulator.building import begin, program_of
 from ptxgen.executing.emulator.lanes import as_array, union
 from ptxgen.executing.emulator.machine import Machine, Report, Stopped, make_order, start_batch
@@ -93,7 +93,8 @@ class Stepper:
                 f"{threads} threads are too many to step through", why=f"at most {_MOST_THREADS} run at once",
                 fix="launch fewer blocks",
             )
-        memory = launching.prepare(program, self.arguments, one_thread=threads == 1)
+        fitting.require(program, launch, self.arguments, blocks)
+        memory = launching.prepare(program, launch, self.arguments)
         self._buffers = memory.buffers
         regions = {**memory.regions, **launching.private_regions(program, launch, blocks)}
         order = make_order(launch, fenced=True, late=True)
