@@ -253,6 +253,7 @@ def _half_waits(w: Writer, place: Place) -> None:
     producers = 32 * w.dice.between(1, w.layout.threads // 32 - 1)
     first, others, end = w.temporary("pred"), w.new_label(), w.new_label()
     number = w.dice.between(3, 15)
+    barrier(w)
     take_cell(w, 0)
     w.line(f"st.shared.b64 [%own_shared], {w.register('b64')}")
     w.line(f"setp.ge.u32 {first}, %in_block, {producers}")
