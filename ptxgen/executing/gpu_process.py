@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
@@ -12,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import gpu_worker
@@ -56,8 +55,7 @@ class Worker:
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError, AttributeError):          # more than the system allows, or no Linux
-                fcntl.fcntl(cast(IO[bytes], pipe), fcntl.F_SETPIPE_SZ, _PIPE)
+            _widen(pipe)
         self.alive = True
         try:
             hello, _ = self._receive(START_LIMIT, 0)
@@ -167,3 +165,12 @@ class Worker:
             return f"ended by {signal.Signals(-status).name}"
         lines = self.complaints().strip().splitlines()
         return lines[-1] if lines else f"exit status {status}"
+
+
+def _widen(pipe: IO[bytes] | None) -> None:
+    """Let a pipe hold more, where the system has that and allows it."""
+    with contextlib.suppress(OSError, AttributeError, ImportError):
+        import fcntl
+
+        if pipe is not None:
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
