@@ -172,23 +172,13 @@ def _private(m: Machine, region: Region) -> bool:
     return region.space == "shared" and m.cluster_size == 1
 
 
-def _granules(region: Region, offset: Offsets | range, width: int) -> Offsets | slice:
-    if isinstance(offset, range):
-        return slice(offset.start >> region.shift, offset.stop >> region.shift)
-    place = offset >> region.shift
-    parts = width >> region.shift
-    if parts <= 1:
-        return place
-    return np.asarray((place[:, None] + np.arange(parts)).reshape(-1))
-
-
 def _spread(values: Array, region: Region, width: int) -> Array:
     parts = width >> region.shift
     return values if parts <= 1 else np.repeat(values, parts)
 
 
 def _touch(m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, width: int, time: int) -> races.Touch:
-    where = _granules(region, offset, width)
+    where = region.granules(offset, width)
     if isinstance(where, slice):
         low, high = where.start, where.stop - 1
     else:
@@ -197,24 +187,6 @@ def _touch(m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, wi
     return races.Touch(
         where, width >> region.shift, low, high, lanes, time, m.tags, order.block_sync, order.warp_sync
     )
-
-
-def _check_pending(
-    m: Machine, region: Region, offset: Offsets | range, address: Addresses, lanes: Lanes, size: int, *, writes: bool
-) -> None:
-    granules = _granules(region, np.asarray(offset), size)
-    late.check_pending(m, region, granules, size >> region.shift, address, lanes, writes=writes)
-
-
-def check_proxy(m: Machine, region: Region, address: Addresses, offset: Offsets, lanes: Lanes, size: int) -> None:
-    """What the asynchronous proxy reads or writes was last written by it too, or a proxy fence has come between."""
-    if region.generic is None:
-        return
-    bad = region.generic.take(_granules(region, offset, size), mode="clip") > m.order.proxy_fence
-    if bad.any():
-        bad = bad.reshape(address.size, -1).any(axis=1)
-        message = f"an asynchronous access to {region.space} memory that was written with no proxy fence after it"
-        m.fault_among("race", message, lanes, bad, address=address, fatal=False)
 
 
 def _race(
@@ -273,15 +245,32 @@ def _saw(m: Machine, region: Region, trace: races.Trace, touch: races.Touch, bad
     return result
 
 
+def _check_narrow(m: Machine, region: Region, touch: races.Touch, address: Addresses, now: str) -> None:
+    """Strong accesses of different blocks race where the scope of one ends with its block."""
+    for trace, before in ((region.atomics, "changed"), (region.strong_reads, "read")):
+        bad = None
+        if trace is not None and region.space == "global" and not (before == "read" and now.startswith("reads")):
+            bad = races.conflicts(trace, touch, m.order, private=False)
+        if bad is None or trace is None:
+            continue
+        bad &= m.order.shape.block(trace.tag[touch.where]) != m.order.shape.block(touch.by_granule(m.tags))
+        bad &= ~_saw(m, region, trace, touch, bad)
+        if bad.any():
+            _race(m, region, trace, touch, address, bad, now, before)
+
+
 def load(
     m: Machine, region: Region, address: Addresses, lanes: Lanes, width: int, count: int, *, strong: bool = False,
-    keep: bool = False,
+    narrow: bool = False, keep: bool = False,
 ) -> list[Array]:
-    """`count` neighbouring elements of `width` bytes from each address, undefined ones too if `keep`."""
+    """`count` neighbouring elements of `width` bytes from each address, undefined ones too if `keep`.
+
+    `narrow`: strong within the block alone.
+    """
     need = MAPPED | INITIALISED
     offset, flags = _locate(m, region, address, lanes, width * count, need, "a read", keep=count if keep else 0)
     if region.pending is not None:
-        _check_pending(m, region, offset, address, lanes, width * count, writes=False)
+        late.check_pending(m, region, offset, address, lanes, width * count, writes=False)
     # Where nothing may be written nothing can race.
     traced = region.reads is not None and bool(flags & WRITABLE)
     words = region.view(width)
@@ -295,6 +284,8 @@ def load(
         touch = _touch(m, region, here, lanes, width, time)
         if strong:
             _trace_check(m, region, touch, address, ((region.writes, "wrote"),), "reads")
+            if narrow:
+                _check_narrow(m, region, touch, address, "reads, strongly within its block alone,")
             if region.strong_reads is not None:
                 races.remember(region.strong_reads, touch, m.order, private=_private(m, region))
         else:
@@ -306,17 +297,18 @@ def load(
 
 def store(
     m: Machine, region: Region, address: Addresses, lanes: Lanes, width: int, values: list[Array], *,
-    strong: bool = False,
+    strong: bool = False, narrow: bool = False,
 ) -> None:
-    """Neighbouring elements to each address; among lanes that write one place the last wins."""
+    """Neighbouring elements to each address; among lanes that write one place the last wins. `narrow`: strong within
+    the block alone."""
     offset, _ = _locate(m, region, address, lanes, width * len(values), MAPPED | WRITABLE, "a write")
     m.changes += 1
     words = region.view(width)
     time = m.tick()
     if region.pending is not None:
-        _check_pending(m, region, offset, address, lanes, width * len(values), writes=True)
+        late.check_pending(m, region, offset, address, lanes, width * len(values), writes=True)
     if region.generic is not None:
-        region.generic[_granules(region, offset, width * len(values))] = time + 1
+        region.generic[region.granules(offset, width * len(values))] = time + 1
     for element, value in enumerate(values):
         here, place = _element(offset, element, width, len(values))
         if region.writes is None:
@@ -325,6 +317,8 @@ def store(
             against = ((region.writes, "wrote"), (region.reads, "read"))
             touch = _touch(m, region, here, lanes, width, time)
             _trace_check(m, region, touch, address, against, "changes")
+            if narrow:
+                _check_narrow(m, region, touch, address, "writes, strongly within its block alone,")
             words[place] = value
             if region.atomics is not None:
                 races.remember(region.atomics, touch, m.order, private=_private(m, region))
@@ -353,7 +347,7 @@ def _element(
 def note_written(region: Region, offset: Offsets | range, width: int) -> None:
     """`width` bytes at each of these places hold something from now on."""
     if region.uninitialised:
-        region.flags[_granules(region, offset, width)] |= INITIALISED
+        region.flags[region.granules(offset, width)] |= INITIALISED
 
 
 def _plain_store(
@@ -386,7 +380,7 @@ def note_atomic(
     touch = _touch(m, region, offset, lanes, width, m.tick())
     _trace_check(m, region, touch, address, against, "changes")
     if region.pending is not None:
-        _check_pending(m, region, offset, address, lanes, width, writes=True)
+        late.check_pending(m, region, offset, address, lanes, width, writes=True)
     if region.generic is not None:
         region.generic[touch.where] = touch.time + 1
     if region.atomics is None:

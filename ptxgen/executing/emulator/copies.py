@@ -200,7 +200,7 @@ def _spot(m: Machine, space: str, lanes: Array, address: Array, amount: Array, *
         offset = access.offsets(m, region, where, mine)
         need, verb = (MAPPED | WRITABLE, "an asynchronous write") if writes else (MAPPED, "an asynchronous read")
         access.examine(m, region, where, offset, mine, _LINE, need, verb)
-        access.check_proxy(m, region, where, offset, mine, _LINE)
+        late.check_proxy(m, region, where, offset, mine, _LINE)
     return late.Spot(space, access.offsets(m, region, address, lanes), amount, writes)
 
 

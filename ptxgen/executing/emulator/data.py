@@ -12,7 +12,7 @@ from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import GENERIC_BIAS, RANK_SHIFT, Region, window_of
 from ptxgen.executing.emulator.program import Run
-from ptxgen.executing.emulator.scopes import Role
+from ptxgen.executing.emulator.scopes import BLOCK, Role
 from ptxgen.executing.emulator.site import Site
 from ptxgen.executing.emulator.values import BITS, Array, Bools
 
@@ -88,6 +88,7 @@ def load(site: Site) -> Run:
     # A loop around it may wait for another thread.
     site.atomic = strong
     role = Role.of(site.words, reads=True)
+    narrow = strong and role.level == BLOCK
     site.fences = role.orders
     length = len(puts)
     own = site.has("shared", "shared::cta")
@@ -98,7 +99,7 @@ def load(site: Site) -> Run:
             access.check_own(m, address(m, lanes), lanes)
         lone = strong or guess()
         for region, where, some, _ in by_space(m, address(m, lanes), lanes, space):
-            values = access.load(m, region, where, some, width, length, strong=lone, keep=True)
+            values = access.load(m, region, where, some, width, length, strong=lone, narrow=narrow, keep=True)
             if strong:
                 old = values[0] if length == 1 else None
                 for number, value in m.touch(region, access.offsets(m, region, where, some), some, role, old=old):
@@ -134,6 +135,7 @@ def store(site: Site) -> Run:
     site.accesses.append((space, width, "strong" if strong else "write"))
     own = site.has("shared", "shared::cta")
     role = Role.of(site.words, writes=True, overwrites=True)
+    narrow = strong and role.level == BLOCK
     site.fences = role.orders
 
     def run(m: Machine, lanes: Lanes) -> None:
@@ -146,7 +148,7 @@ def store(site: Site) -> Run:
             else:
                 values_here = values
             before = _before(m, region, where, some, width) if strong and m.order.causality is not None else None
-            access.store(m, region, where, some, width, values_here, strong=strong)
+            access.store(m, region, where, some, width, values_here, strong=strong, narrow=narrow)
             if strong:
                 m.touch(region, access.offsets(m, region, where, some), some, role, old=before)
 

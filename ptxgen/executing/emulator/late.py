@@ -87,10 +87,10 @@ def postpone(
 
 
 def check_pending(
-    m: Machine, region: Region, granules: Array, parts: int, address: Array, lanes: Lanes, *, writes: bool
+    m: Machine, region: Region, offset: Array | range, address: Array, lanes: Lanes, size: int, *, writes: bool
 ) -> None:
-    """Report who reads what has yet to be written, or writes what has yet to be read or written. `parts` granules a
-    lane."""
+    """Report who reads what has yet to be written, or writes what has yet to be read or written."""
+    granules = region.granules(np.asarray(offset), size)
     assert region.pending is not None
     lines = region.pending.take(granules, mode="clip")
     # Bytes that nothing has written at all are reported as such.
@@ -99,7 +99,18 @@ def check_pending(
         line = int(lines[bad][0])
         now, later = "writes" if writes else "reads", "write" if line > 0 else "read"
         message = f"{now} {region.space} memory that what was issued at line {abs(line)} has yet to {later}"
-        bad = bad.reshape(-1, max(parts, 1)).any(axis=1)
+        bad = bad.reshape(address.size, -1).any(axis=1)
+        m.fault_among("race", message, lanes, bad, address=address, fatal=False)
+
+
+def check_proxy(m: Machine, region: Region, address: Array, offset: Array, lanes: Lanes, size: int) -> None:
+    """What the asynchronous proxy reads or writes was last written by it too, or a proxy fence has come between."""
+    if region.generic is None:
+        return
+    bad = region.generic.take(region.granules(offset, size), mode="clip") > m.order.proxy_fence
+    if bad.any():
+        bad = bad.reshape(address.size, -1).any(axis=1)
+        message = f"an asynchronous access to {region.space} memory that was written with no proxy fence after it"
         m.fault_among("race", message, lanes, bad, address=address, fatal=False)
 
 

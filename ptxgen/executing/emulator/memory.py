@@ -8,6 +8,7 @@ one flag byte answers at once whether an access is mapped, initialised and writa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +94,14 @@ class Region:
         if self.origins is None or self.shadows is None:
             self.origins, self.shadows = np.zeros(self.flags.size, np.int32), np.full(self.data.size, 255, np.uint8)
         return self.origins, self.shadows
+
+    def granules(self, offset: Any, width: int) -> Any:
+        """The granules of `width` bytes at each of these places (an array or a range), as an array or a slice."""
+        if isinstance(offset, range):
+            return slice(offset.start >> self.shift, offset.stop >> self.shift)
+        place = offset >> self.shift
+        parts = width >> self.shift
+        return place if parts <= 1 else np.asarray((place[:, None] + np.arange(parts)).reshape(-1))
 
     def bytes_of(self, extent: Extent) -> npt.NDArray[np.uint8]:
         start = extent.start - self.base
