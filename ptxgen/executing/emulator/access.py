@@ -51,7 +51,9 @@ def _locate(
 ) -> tuple[Offsets | range, int]:
     """Offsets of `size` bytes at each address, checked, and flags that they have: a range where one lane's bytes
     follow on another's. Looks at single granules only where an extent's flags do not answer already."""
-    low, high = (int(address.min()), int(address.max())) if address.size else (0, 0)
+    low = high = 0
+    if address.size:
+        low, high = int(np.minimum.reduce(address)), int(np.maximum.reduce(address))
     flags = region.surely(low, high + size, need, address.size)
     if flags & need != need or (low | high) & (size - 1):
         offset = offsets(m, region, address, lanes)
@@ -177,8 +179,12 @@ def _spread(values: Array, region: Region, width: int) -> Array:
     return values if parts <= 1 else np.repeat(values, parts)
 
 
-def _touch(m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, width: int, time: int) -> races.Touch:
-    where = region.granules(offset, width)
+def _touch(
+    m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, width: int, time: int,
+    place: Offsets | slice | None = None,
+) -> races.Touch:
+    """`place`: where the access is among words of its width, which are the granules if those are as wide."""
+    where = place if place is not None and width == 1 << region.shift else region.granules(offset, width)
     if isinstance(where, slice):
         low, high = where.start, where.stop - 1
     else:
@@ -281,7 +287,7 @@ def load(
         result.append(words[place].copy() if isinstance(place, slice) else words.take(place, mode="clip"))
         if not traced or region.reads is None:
             continue
-        touch = _touch(m, region, here, lanes, width, time)
+        touch = _touch(m, region, here, lanes, width, time, place)
         if strong:
             _trace_check(m, region, touch, address, ((region.writes, "wrote"),), "reads")
             if narrow:
@@ -315,7 +321,7 @@ def store(
             words[place] = value
         elif strong:
             against = ((region.writes, "wrote"), (region.reads, "read"))
-            touch = _touch(m, region, here, lanes, width, time)
+            touch = _touch(m, region, here, lanes, width, time, place)
             _trace_check(m, region, touch, address, against, "changes")
             if narrow:
                 _check_narrow(m, region, touch, address, "writes, strongly within its block alone,")
@@ -360,7 +366,7 @@ def _plain_store(
         (region.writes, "wrote"), (region.reads, "read"), (region.strong_reads, "read"),
         (region.atomics, "changed atomically"),
     )
-    touch = _touch(m, region, offset, lanes, width, time)
+    touch = _touch(m, region, offset, lanes, width, time, place)
     # Two threads that store the same value are not reported: whichever comes last, the result is the same.
     _trace_check(m, region, touch, address, against, "writes", lambda: np.asarray(words[place] == value))
     words[place] = value

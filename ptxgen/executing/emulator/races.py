@@ -35,6 +35,8 @@ WIDE = 1 << 30
 #: What a log may hold: accesses, and granules of all of them (4 bytes each). No barrier ever empties that of memory
 #: which several blocks share, so it has less.
 _MOST_TOUCHES, _MOST_GRANULES, _MOST_SHARED = 128, 1 << 22, 1 << 19
+#: So few granules are not worth being narrowed.
+_FEW = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,7 @@ def remember(trace: Trace, touch: Touch, order: Order, *, private: bool) -> None
     size = 1
     if not isinstance(touch.where, slice):
         size = touch.where.size
-        if touch.high < 1 << 31:
+        if size > _FEW and touch.high < 1 << 31:
             touch = replace(touch, where=touch.where.astype(np.int32))
     if len(trace.log) >= _MOST_TOUCHES or trace.logged + size > (_MOST_GRANULES if private else _MOST_SHARED):
         settle(trace, order, private=private)
