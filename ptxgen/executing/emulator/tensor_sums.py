@@ -31,6 +31,7 @@ _F16, _F32 = FORMATS["f16"], FORMATS["f32"]
 #: 8-bit floats are widened to f16.
 _NARROW = frozenset({"e4m3", "e5m2"})
 
+
 class Product(Protocol):
     """a @ b + c over (warps, rows, columns) of numbers, as words of the result's type.
 
@@ -61,7 +62,7 @@ def product(types: Sequence[str], *, whole: bool = False) -> Product:
 def quarter(d_type: str) -> Callable[[Array, Array, Array], Array]:
     """a @ b + c as above for mma.m8n8k4 over f16, which an sm_90 replaces by f32 arithmetic.
 
-    For results in f32 c is added to a chain of fused multiply-adds, for those in f16 two products each are to c.
+    For results in f32 a chain of fused multiply-adds is added to c, for those in f16 two chains of two products.
     """
 
     def multiply(a: Array, b: Array, c: Array) -> Array:
