@@ -19,7 +19,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from bench.applications.comparing import Compared, compare, table_of
+import numpy as np
+
+from bench.applications.comparing import Compared, compare, outputs_of, remembered, table_of
 from bench.applications.compiling import COMPILERS, RECORDED, compile_and_record, compiled
 from bench.applications.running import Result, jobs, run
 from bench.corpus.recording import about, recorded
@@ -53,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fresh", metavar="SOURCE", help="compile the sources of that name anew, and record nothing")
     parser.add_argument("--executor", choices=("emulator", "gpu"), default="emulator")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every kernel's result")
+    parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the emulator's outputs there (.npz), or, "
+                        "with --executor gpu, take them from there and do not run the emulator")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no kernel after so long")
     given = parser.parse_args(arguments)
     chosen = given.compiler or list(COMPILERS)
@@ -64,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in chosen if given.fresh is not None or (RECORDED / f"{name}.tar.xz").exists()
     }
     emulator = Emulator(time_limit=_SECONDS, step_limit=_STEPS)
+    known = np.load(given.outputs) if given.outputs is not None and given.executor == "gpu" else None
     started = time.monotonic()
     results: dict[str, list[Result]] = {}
     compared: list[Compared] = []
@@ -71,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, some in files.items():
             for job in jobs(some):
                 if given.only in job.name and time.monotonic() - started < given.seconds:
-                    result = run(job, emulator)
+                    result = run(job, emulator) if known is None else remembered(job, known)
                     _tell(result)
                     results.setdefault(name, []).append(result)
                     if gpu is not None:
@@ -91,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{one.emulated.job.name}: {one.unlike}")
         document["gpu"] = {one.emulated.job.name: one.described() for one in compared}
         status = max(status, int(any(one.unlike for one in compared)))
+    if given.outputs is not None and known is None:
+        np.savez_compressed(given.outputs, **outputs_of(every))
     if given.json is not None:
         given.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return status

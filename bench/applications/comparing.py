@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bench.applications.running import Result, run
+from bench.applications.case import AnyArray
+from bench.applications.running import Job, Result, run
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import Executor
 
@@ -82,3 +83,14 @@ def compare(emulated: Result, gpu: Executor) -> Compared:
         counts[kind][0] += found.size
         counts[kind][1] += int(same.sum())
     return Compared(emulated, ran, "", *counts["i"], *counts["f"])
+
+
+def outputs_of(results: Sequence[Result]) -> dict[str, AnyArray]:
+    """The outputs of all by name and argument, to be kept."""
+    return {f"{r.job.name}:{index}": found for r in results for index, found in r.outputs.items()}
+
+
+def remembered(job: Job, known: Mapping[str, AnyArray]) -> Result:
+    """What the emulator gave when these outputs were kept."""
+    outputs = {index: known[f"{job.name}:{index}"] for index in job.case.expected if f"{job.name}:{index}" in known}
+    return Result(job, (), None, 0, 0.0, outputs)

@@ -107,8 +107,7 @@ def _triton(only: str) -> Iterator[Compiled]:
                        if str(whole[word]).startswith("*")}
             for capability in capabilities[0] if capabilities and only in name else TRITON if only in name else ():
                 asked = source_of(fn=function, signature=whole, constexprs=constants, attrs=aligned)
-                done = triton.compile(asked, target=target_of("cuda", capability, 32),
-                                      options={"ptx_version": int(_NEWEST.replace(".", "")), **options})
+                done = triton.compile(asked, target=target_of("cuda", capability, 32), options=options)
                 launch = f"// block {32 * done.metadata.num_warps}, shared {done.metadata.shared}\n"
                 text = launch + without_packages(done.asm["ptx"])
                 yield Compiled("triton", f"{name}.sm_{capability}.ptx", lowered(text))

@@ -64,6 +64,7 @@ __device__ void meet() {
         unsigned now = generation;
         __threadfence();
         if (atomicAdd(&arrived, 1u) == gridDim.x - 1) {
+            __threadfence();
             arrived = 0;
             __threadfence();
             generation = now + 1;
