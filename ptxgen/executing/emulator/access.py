@@ -5,15 +5,13 @@ Addresses are int64 arrays, one per lane of the set; results and values are unsi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.executing.emulator import late, races, undefined
-from ptxgen.executing.emulator.causality import SPACES
-from ptxgen.executing.emulator.lanes import Lanes, lane_at
+from ptxgen.executing.emulator import late, meeting, races, undefined
+from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, RANK_SHIFT, WRITABLE, Region, describe, window_of
 from ptxgen.executing.emulator.values import Array, Bools
@@ -169,102 +167,6 @@ def _named_space(m: Machine, region: Region, address: int, window: str) -> str:
     return ""
 
 
-def _private(m: Machine, region: Region) -> bool:
-    """Whether only threads of one block come to a byte of the region."""
-    return region.space == "shared" and m.cluster_size == 1
-
-
-def _spread(values: Array, region: Region, width: int) -> Array:
-    parts = width >> region.shift
-    return values if parts <= 1 else np.repeat(values, parts)
-
-
-def _touch(
-    m: Machine, region: Region, offset: Offsets | range, lanes: Lanes, width: int, time: int,
-    place: Offsets | slice | None = None,
-) -> races.Touch:
-    """`place`: where the access is among words of its width, which are the granules if those are as wide."""
-    where = place if place is not None and width == 1 << region.shift else region.granules(offset, width)
-    if isinstance(where, slice):
-        low, high = where.start, where.stop - 1
-    else:
-        low, high = (0, region.flags.size) if _private(m, region) else (int(where.min()), int(where.max()))
-    order = m.order
-    return races.Touch(
-        where, width >> region.shift, low, high, lanes, time, m.tags, order.block_sync, order.warp_sync
-    )
-
-
-def _race(
-    m: Machine, region: Region, trace: races.Trace, touch: races.Touch, address: Addresses, bad: Bools, now: str,
-    before: str,
-) -> None:
-    parts = bad.size // address.size
-    place = int(np.argmax(bad)) // parts
-    granule = int(touch.granules()[int(np.argmax(bad))])
-    lanes = touch.lanes
-    races.settle(trace, m.order, private=_private(m, region), low=granule, high=granule)
-    tag = int(trace.tag[granule])
-    lane = lane_at(lanes, place)
-    who = "several threads"
-    if tag > 0:
-        block, thread = m.thread_id(tag - 1 - m.first_block * m.threads)
-        mine = m.thread_id(lane)[0]
-        who = f"thread {thread}" + ("" if block == mine else f" of block {block}")
-    line = m.lines[int(trace.time[granule])]
-    message = f"{now} {region.space} memory that {who} {before} at line {line}, and nothing orders the two"
-    m.fault("race", message, lane, address=int(address[place]), fatal=False)
-
-
-def _trace_check(
-    m: Machine, region: Region, touch: races.Touch, address: Addresses,
-    against: tuple[tuple[races.Trace | None, str], ...], now: str, harmless: Callable[[], Bools] | None = None,
-) -> None:
-    for trace, before in against:
-        if trace is None:
-            continue
-        bad = races.conflicts(trace, touch, m.order, private=_private(m, region))
-        if bad is None:
-            continue
-        if trace is region.atomics:
-            bad &= ~_saw(m, region, trace, touch, bad)
-            if not bad.any():
-                continue
-        if harmless is not None and before == "wrote":
-            bad &= ~_spread(harmless(), region, touch.parts << region.shift)
-            if not bad.any():
-                continue
-        _race(m, region, trace, touch, address, bad, now, before)
-
-
-def _saw(m: Machine, region: Region, trace: races.Trace, touch: races.Touch, bad: Bools) -> Bools:
-    """Which strong accesses a lane has seen the result of, by a strong read of its own or by what it was told."""
-    numbers = np.flatnonzero(bad)
-    order, granules = m.order, touch.granules()[numbers]
-    lanes, times = touch.by_granule(m.tags)[numbers] - order.first_tag, trace.time[granules]
-    places = granules.astype(np.int64) * 4 + SPACES[region.space]
-    seen = (order.read_place[lanes] == places) & (order.read_time[lanes] > times)
-    if order.causality is not None:
-        seen |= order.causality.saw(lanes, places, times)
-    result = np.zeros(bad.size, np.bool_)
-    result[numbers] = seen
-    return result
-
-
-def _check_narrow(m: Machine, region: Region, touch: races.Touch, address: Addresses, now: str) -> None:
-    """Strong accesses of different blocks race where the scope of one ends with its block."""
-    for trace, before in ((region.atomics, "changed"), (region.strong_reads, "read")):
-        bad = None
-        if trace is not None and region.space == "global" and not (before == "read" and now.startswith("reads")):
-            bad = races.conflicts(trace, touch, m.order, private=False)
-        if bad is None or trace is None:
-            continue
-        bad &= m.order.shape.block(trace.tag[touch.where]) != m.order.shape.block(touch.by_granule(m.tags))
-        bad &= ~_saw(m, region, trace, touch, bad)
-        if bad.any():
-            _race(m, region, trace, touch, address, bad, now, before)
-
-
 def load(
     m: Machine, region: Region, address: Addresses, lanes: Lanes, width: int, count: int, *, strong: bool = False,
     narrow: bool = False, keep: bool = False,
@@ -287,17 +189,17 @@ def load(
         result.append(words[place].copy() if isinstance(place, slice) else words.take(place, mode="clip"))
         if not traced or region.reads is None:
             continue
-        touch = _touch(m, region, here, lanes, width, time, place)
+        touch = meeting.touch_of(m, region, here, lanes, width, time, place)
         if strong:
-            _trace_check(m, region, touch, address, ((region.writes, "wrote"),), "reads")
+            meeting.check(m, region, touch, address, ((region.writes, "wrote"),), "reads")
             if narrow:
-                _check_narrow(m, region, touch, address, "reads, strongly within its block alone,")
+                meeting.check_narrow(m, region, touch, address, "reads, strongly within its block alone,")
             if region.strong_reads is not None:
-                races.remember(region.strong_reads, touch, m.order, private=_private(m, region))
+                races.remember(region.strong_reads, touch, m.order, private=meeting.private(m, region))
         else:
             against = ((region.writes, "wrote"), (region.atomics, "changed atomically"))
-            _trace_check(m, region, touch, address, against, "reads")
-            races.remember(region.reads, touch, m.order, private=_private(m, region))
+            meeting.check(m, region, touch, address, against, "reads")
+            races.remember(region.reads, touch, m.order, private=meeting.private(m, region))
     return result
 
 
@@ -321,13 +223,13 @@ def store(
             words[place] = value
         elif strong:
             against = ((region.writes, "wrote"), (region.reads, "read"))
-            touch = _touch(m, region, here, lanes, width, time, place)
-            _trace_check(m, region, touch, address, against, "changes")
+            touch = meeting.touch_of(m, region, here, lanes, width, time, place)
+            meeting.check(m, region, touch, address, against, "changes")
             if narrow:
-                _check_narrow(m, region, touch, address, "writes, strongly within its block alone,")
+                meeting.check_narrow(m, region, touch, address, "writes, strongly within its block alone,")
             words[place] = value
             if region.atomics is not None:
-                races.remember(region.atomics, touch, m.order, private=_private(m, region))
+                races.remember(region.atomics, touch, m.order, private=meeting.private(m, region))
         else:
             _plain_store(m, region, here, place, address, lanes, width, value, time)
         note_written(region, here, width)
@@ -366,14 +268,15 @@ def _plain_store(
         (region.writes, "wrote"), (region.reads, "read"), (region.strong_reads, "read"),
         (region.atomics, "changed atomically"),
     )
-    touch = _touch(m, region, offset, lanes, width, time, place)
+    touch = meeting.touch_of(m, region, offset, lanes, width, time, place)
     # Two threads that store the same value are not reported: whichever comes last, the result is the same.
-    _trace_check(m, region, touch, address, against, "writes", lambda: np.asarray(words[place] == value))
+    meeting.check(m, region, touch, address, against, "writes", lambda: np.asarray(words[place] == value))
     words[place] = value
-    races.remember(region.writes, touch, m.order, private=_private(m, region))
+    races.remember(region.writes, touch, m.order, private=meeting.private(m, region))
     lost = words[place] != value if not isinstance(place, slice) else None
     if lost is not None and lost.any():
-        _race(m, region, region.writes, touch, address, _spread(lost, region, width), "writes", "wrote")
+        bad = meeting.spread(lost, region, width)
+        meeting.report(m, region, region.writes, touch, address, bad, "writes", "wrote")
 
 
 def note_atomic(
@@ -383,18 +286,18 @@ def note_atomic(
     if region.writes is None:
         return
     against = ((region.writes, "wrote"), (region.reads, "read"))
-    touch = _touch(m, region, offset, lanes, width, m.tick())
-    _trace_check(m, region, touch, address, against, "changes")
+    touch = meeting.touch_of(m, region, offset, lanes, width, m.tick())
+    meeting.check(m, region, touch, address, against, "changes")
     if region.pending is not None:
         late.check_pending(m, region, offset, address, lanes, width, writes=True)
     if region.generic is not None:
         region.generic[touch.where] = touch.time + 1
     if region.atomics is None:
         return
-    races.remember(region.atomics, touch, m.order, private=_private(m, region))
+    races.remember(region.atomics, touch, m.order, private=meeting.private(m, region))
     if narrow and region.space == "global":
         races.settle(region.atomics, m.order, private=False)
         bad = m.order.shape.block(region.atomics.tag[touch.where]) != m.order.shape.block(touch.by_granule(m.tags))
         if bad.any():
             now = "changes, atomically within its block alone,"
-            _race(m, region, region.atomics, touch, address, bad, now, "changed")
+            meeting.report(m, region, region.atomics, touch, address, bad, now, "changed")
