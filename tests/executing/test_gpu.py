@@ -232,14 +232,14 @@ def test_a_worker_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(imagined(time_limit=0.5)) as executor:
         pid = int(told(executor, "who"))
         os.kill(pid, signal.SIGSTOP)
-        outcome = executor.run(ADD_ONE, None, LAUNCH, [Buffer(np.zeros(1 << 20, "f4")), Alias(0), Scalar("u32", 1)])
+        outcome = executor.run(ADD_ONE, None, LAUNCH, [Buffer(np.zeros(1 << 19, "f4")), Alias(0), Scalar("u32", 1)])
         assert [fault.kind for fault in outcome.faults] == ["launch"]
         assert "took nothing" in outcome.faults[0].message
         add_one(executor)
 
 
 def test_large_messages_go_through() -> None:
-    data = np.arange(1 << 23, dtype=np.uint32)
+    data = np.arange(1 << 21, dtype=np.uint32)
     with closing(imagined()) as executor:
         outcome = executor.run(ADD_ONE, None, LAUNCH, [Buffer(data), Alias(0), Scalar("u32", 0)])
         np.testing.assert_array_equal(outcome.buffers[0], data)
@@ -313,14 +313,14 @@ def test_what_the_driver_refuses(executor: GpuExecutor) -> None:
 def test_memory_that_is_not_there(executor: GpuExecutor) -> None:
     pid = told(executor, "who")
     with pytest.raises(PtxgenError, match="could not take") as caught:
-        executor.run(kernel("live", "u64"), None, LAUNCH, [Buffer(np.zeros(1 << 26, "u1"))])
+        executor.run(kernel("live", "u64"), None, LAUNCH, [Buffer(np.zeros(1 << 24, "u1"))])
     assert "OUT_OF_MEMORY" in caught.value.why
     assert told(executor, "who") == pid, "the context is as good as before"
 
 
 def test_memory_of_the_launch_before_makes_room(executor: GpuExecutor) -> None:
     for _ in range(3):
-        large = Buffer(np.zeros(3 << 24, "u1"))
+        large = Buffer(np.zeros(3 << 22, "u1"))
         assert executor.run(kernel("live", "u64"), None, LAUNCH, [large]).ok
 
 

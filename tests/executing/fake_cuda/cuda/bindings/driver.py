@@ -137,7 +137,7 @@ def cuDeviceGetAttribute(attribute, device):
 
 
 def cuMemAlloc(size):
-    if size + sum(map(len, _live.values())) > 1 << 26:
+    if size + sum(map(len, _live.values())) > 1 << 24:
         return CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0
     memory = ctypes.create_string_buffer(size)
     _live[ctypes.addressof(memory)] = memory
