@@ -195,7 +195,7 @@ def test_the_size_of_shared_memory_is_counted_in_units(used: int, counted: int) 
     st.global.v2.b32 [%rd1], {{%r1, %r2}}; ret; }}"""
     outcome = EMULATOR.run(ptx, "k", Launch((1, 1, 1), (1, 1, 1)), [Buffer(np.zeros(2, np.uint32))])
     assert outcome.ok, outcome.faults
-    assert outcome.buffers[0].tolist() == [counted, counted + 1024]  # type: ignore[union-attr]
+    assert outcome.buffers[0].tolist() == [counted, used + 1024]  # type: ignore[union-attr]
 
 
 def test_parameters_of_a_kernel_lie_in_global_memory() -> None:

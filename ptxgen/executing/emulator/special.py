@@ -11,8 +11,10 @@ from ptxgen.executing.emulator.values import Array
 from ptxgen.executing.protocol import Dim3
 
 _AXES = "xyz"
-#: Bytes in which shared memory is given out, and what the driver keeps of it for itself, on an sm_90.
-_SHARED_UNIT, _RESERVED = 128, 1024
+#: On an sm_90: bytes in which shared memory is given out; what is kept of a block's for the driver, and how much of
+#: that is in use.
+_SHARED_UNIT, _RESERVED, _RESERVED_USED = 128, 1024, 288
+_MOST_WARPS = 64
 
 
 def _tid(axis: int) -> Callable[[Machine], Array]:
@@ -74,9 +76,12 @@ def _warp(m: Machine) -> Array:
 
 
 def _shared_size(m: Machine) -> int:
-    """In whole units of allocation."""
-    size = sum(e.size for e in m.regions["shared"].extents) if "shared" in m.regions else 0
-    return -(-size // _SHARED_UNIT) * _SHARED_UNIT
+    return sum(e.size for e in m.regions["shared"].extents) if "shared" in m.regions else 0
+
+
+def _shared_units(m: Machine) -> int:
+    """The same in whole units of allocation."""
+    return -(-_shared_size(m) // _SHARED_UNIT) * _SHARED_UNIT
 
 
 _READERS: dict[str, Callable[[Machine], Array]] = {
@@ -89,18 +94,18 @@ _READERS: dict[str, Callable[[Machine], Array]] = {
     **{f"%lanemask_{kind}": _lane_mask(kind) for kind in ("eq", "lt", "le", "gt", "ge")},
     "%laneid": _lane,
     "%warpid": _warp,
-    "%nwarpid": _constant(lambda m: m.order.shape.warps),
+    "%nwarpid": _constant(lambda m: _MOST_WARPS),
     "%smid": lambda m: (m.block_of + m.first_block).astype(np.uint32) % np.uint32(132),
     "%nsmid": _constant(lambda m: 132),
     "%gridid": _constant(lambda m: 1, np.uint64),
     "%dynamic_smem_size": _constant(lambda m: m.launch.shared_bytes),
-    "%total_smem_size": _constant(_shared_size),
+    "%total_smem_size": _constant(_shared_units),
     "%is_explicit_cluster": lambda m: np.full(m.lanes, m.cluster_size > 1),
     "%cluster_ctarank": lambda m: (m.block_of % m.cluster_size).astype(np.uint32),
     "%cluster_nctarank": _constant(lambda m: m.cluster_size),
     "%aggr_smem_size": _constant(lambda m: _shared_size(m) + _RESERVED),
     "%reserved_smem_offset_begin": _constant(lambda m: 0),
-    "%reserved_smem_offset_end": _constant(lambda m: _RESERVED),
+    "%reserved_smem_offset_end": _constant(lambda m: _RESERVED_USED),
     "%reserved_smem_offset_cap": _constant(lambda m: _RESERVED),
     "%reserved_smem_offset_0": _constant(lambda m: 0), "%reserved_smem_offset_1": _constant(lambda m: 0),
     "%current_graph_exec": _constant(lambda m: 0, np.uint64),
