@@ -239,9 +239,12 @@ class Machine:
         order, causality = self.order, self.order.causality
         if role.reads:
             order.note_read(lanes, (offset >> region.shift) * 4 + SPACES[region.space], len(self.lines), role.writes)
+        lane = as_array(lanes)
+        if wrote is not None and wrote.any():
+            order.swap_place[lane[wrote]] = order.read_place[lane[wrote]]
+            order.swap_time[lane[wrote]] = len(self.lines) - 1
         if causality is None:
             return []
-        lane = as_array(lanes)
         if role.writes and wrote is None:
             wrote = np.ones(lane.size, np.bool_)
         return causality.touch(
@@ -311,6 +314,7 @@ def start_batch(
     order.heard, order.heard_in_warp, order.first_tag = None, None, first_block * threads + 1
     order.warp_sync = np.full(lanes, len(lines), np.int32)
     order.read_place, order.read_time = np.full(lanes, -1, np.int64), np.zeros(lanes, np.int32)
+    order.swap_place, order.swap_time = np.full(lanes, -1, np.int64), np.zeros(lanes, np.int32)
     for space in ("global", "shared") if program.bulk else ():
         if space in regions and regions[space].generic is None:
             regions[space].generic = np.zeros(regions[space].flags.size, np.int32)

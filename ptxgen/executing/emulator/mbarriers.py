@@ -13,6 +13,7 @@ import numpy as np
 
 from ptxgen.executing.emulator import access, late
 from ptxgen.executing.emulator.atomics import Operation, apply
+from ptxgen.executing.emulator.causality import SPACES
 from ptxgen.executing.emulator.clusters import blocks_named, in_block
 from ptxgen.executing.emulator.data import by_space, space_of
 from ptxgen.executing.emulator.lanes import Lanes, count
@@ -260,6 +261,7 @@ def wait(site: Site) -> Run:
         for region, where, some, chosen in by_space(m, address(m, lanes), lanes, space):
             offset = access.offsets(m, region, where, some)
             access.check(m, region, where, offset, some, _WIDTH, MAPPED | INITIALISED, "an mbarrier wait")
+            m.order.note_read(some, (offset >> region.shift) * 4 + SPACES[region.space], len(m.lines) + 1, False)
             late.finish_at(m, offset)
             words = region.view(_WIDTH)[offset >> 3]
             access.note_atomic(m, region, offset, where, some, _WIDTH)

@@ -149,6 +149,9 @@ class Order:
     #: there before lies behind it (PTX ISA, observation order).
     read_place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     read_time: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    #: By lane: place and time of the last compare-and-swap of it that changed something.
+    swap_place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    swap_time: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     late: bool = False                     # whether something may happen after the barriers that follow it
     proxy_fence: int = 0                   # time of the last fence between the generic and the asynchronous proxy
 

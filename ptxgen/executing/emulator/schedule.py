@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from ptxgen.executing.emulator import barriers, clusters, late, undefined, warps
+from ptxgen.executing.emulator import barriers, clusters, late, undefined, waiting, warps
 from ptxgen.executing.emulator.lanes import Lanes, count, lane_at, select, union
 from ptxgen.executing.emulator.machine import Machine
 from ptxgen.executing.emulator.program import Program, Step
@@ -86,7 +86,9 @@ def _wake(m: Machine, program: Program) -> bool:
     return False
 
 
-def _limits(m: Machine, step_limit: int, deadline: float, seconds: float, lanes: Lanes) -> None:
+def _limits(
+    m: Machine, program: Program, step_limit: int, deadline: float, seconds: float, lanes: Lanes
+) -> None:
     stepped, late = m.steps > step_limit, time.monotonic() > deadline
     if not (stepped or late):
         return
@@ -94,9 +96,11 @@ def _limits(m: Machine, step_limit: int, deadline: float, seconds: float, lanes:
         # What takes so long is a loop, and that is known by where it jumps back.
         m.line, lanes = m.last_jump
     lane = lane_at(lanes, 0)
+    why = waiting.explain(m, program, lanes)
+    after = f": {why}" if why else ""
     if stepped:
-        m.fault("step-limit", f"no end after {step_limit} steps", lane)
-    m.fault("time-limit", f"no end after {seconds:g} seconds", lane)
+        m.fault("step-limit", f"no end after {step_limit} steps{after}", lane)
+    m.fault("time-limit", f"no end after {seconds:g} seconds{after}", lane)
 
 
 def _run_group(
@@ -120,7 +124,7 @@ def _run_group(
         m.steps += 1
         m.instructions += size
         if not m.steps & 255:
-            _limits(m, step_limit, deadline, seconds, lanes)
+            _limits(m, program, step_limit, deadline, seconds, lanes)
         chosen = None if step.guard is None else _allowed(m, program, step, step.guard, lanes)
         some = lanes if chosen is None else select(lanes, chosen)
         for watcher in watchers:
@@ -152,7 +156,9 @@ def _run_group(
                 m.last_jump = step.line, some
             if step.target <= counter and some is lanes and not m.groups and m.goes_round(step.target):
                 lane = lane_at(lanes, 0)
-                m.fault("step-limit", "an endless loop: it changes neither registers nor memory any more", lane)
+                why = waiting.explain(m, program, some)
+                message = "an endless loop: it changes neither registers nor memory any more"
+                m.fault("step-limit", message + (f"; {why}" if why else ""), lane)
             alone = not (m.groups or m.parked or m.waiting) and not step.target <= held <= counter
             if some is lanes and (step.target > counter or alone):
                 counter = step.target
