@@ -8,7 +8,12 @@ import matrix_cases
 import numpy as np
 import pytest
 
+from bench.vectors.kernels import NEWEST, every_form
+from bench.vectors.matrix_floats import float_vectors
+from bench.vectors.matrix_integers import integer_vectors
+from bench.vectors.matrix_moves import move_vectors
 from bench.vectors.matrix_products import THREADS, Product, mma_product, wmma_product
+from bench.vectors.matrix_whole import whole_vectors
 from ptxgen.executing import Buffer, Executor, Launch
 from ptxgen.executing.emulator import Emulator
 from ptxgen.isa import load_table
@@ -34,6 +39,19 @@ WHOLE = [e for e in forms("wmma") if ".mma." in e.opcode]
 
 def test_all_kinds_are_there() -> None:
     assert [len(DENSE) > 30, len(SPARSE) > 25, len(QUARTERS) == 12, len(WHOLE) > 25] == [True] * 4
+
+
+def test_every_opcode_that_an_sm_90_has_stands_in_a_vector() -> None:
+    table, arch = load_table(), "sm_90a"
+    names = ("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix")
+    shown = {expansion.opcode for expansion in every_form(table, arch) if expansion.name in ("mma", "movmatrix")}
+    for vector in (*float_vectors(table, arch, rows=128), *integer_vectors(table, arch), *move_vectors(table, arch),
+                   *whole_vectors(table, arch)):  # fmt: skip
+        shown |= {expansion.opcode for expansion in (vector.expansion, *vector.others)}
+    every = {e.opcode for name in names for e in table.expansions(name)
+             if table.unavailable(e, arch, NEWEST) is None}  # fmt: skip
+    assert len(every) > 800
+    assert every <= shown, sorted(every - shown)[:5]
 
 
 @pytest.mark.parametrize("expansion", DENSE, ids=lambda e: e.opcode)
