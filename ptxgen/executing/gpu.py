@@ -47,6 +47,11 @@ _FAULTS: Mapping[str, FaultKind] = {
     "CUDA_ERROR_HARDWARE_STACK_ERROR": "stack-overflow",
     "CUDA_ERROR_LAUNCH_TIMEOUT": "time-limit",
 }
+#: Errors that no kernel causes.
+_MACHINE = frozenset({
+    "CUDA_ERROR_ECC_UNCORRECTABLE", "CUDA_ERROR_NVLINK_UNCORRECTABLE", "CUDA_ERROR_DEVICE_UNAVAILABLE",
+    "CUDA_ERROR_DEINITIALIZED", "CUDA_ERROR_SYSTEM_NOT_READY", "CUDA_ERROR_JIT_COMPILER_NOT_FOUND",
+})  # fmt: skip
 _ASSERTION = re.compile(
     r"block: \[(\d+),(\d+),(\d+)\], thread: \[(\d+),(\d+),(\d+)\] Assertion `(.*)` failed", re.DOTALL
 )
@@ -211,9 +216,12 @@ class GpuExecutor:
                 why=detail or f"the driver is that of CUDA {self.driver // 1000}.{self.driver % 1000 // 10}",
                 fix="lower `ptx` under [target] in the spec, or update the driver",
             )
-        if stage in ("allocate", "copy in"):
-            raise PtxgenError("the GPU could not take the kernel's buffers", why=f"{stage}: {error}",
-                              fix="use smaller sizes, or free memory on the GPU")
+        if stage in ("allocate", "copy in") or error == "CUDA_ERROR_OUT_OF_MEMORY":
+            raise PtxgenError("the GPU has no room for this launch", why=f"{stage}: {error}",
+                              fix="use smaller sizes, or free memory on the GPU (nvidia-smi shows who has it)")
+        if error in _MACHINE:
+            raise PtxgenError("the GPU cannot run anything now", why=f"{stage}: {error}",
+                              fix="see what nvidia-smi says, or use --executor emulator")
         words = {"load": "the driver refused the code", "launch": "the launch was refused"}
         message = f"{words.get(stage, 'the kernel failed')}: {f'{error}: {detail}' if detail else error}"
         kind: FaultKind = "launch" if stage in words else _FAULTS.get(error, "trap")

@@ -312,9 +312,11 @@ def test_what_the_driver_refuses(executor: GpuExecutor) -> None:
 
 def test_memory_that_is_not_there(executor: GpuExecutor) -> None:
     pid = told(executor, "who")
-    with pytest.raises(PtxgenError, match="could not take") as caught:
+    with pytest.raises(PtxgenError, match="no room") as caught:
         executor.run(kernel("live", "u64"), None, LAUNCH, [Buffer(np.zeros(1 << 24, "u1"))])
     assert "OUT_OF_MEMORY" in caught.value.why
+    with pytest.raises(PtxgenError, match="no room"):
+        executor.run(kernel("no_room"), None, LAUNCH, [])
     assert told(executor, "who") == pid, "the context is as good as before"
 
 
@@ -326,9 +328,16 @@ def test_memory_of_the_launch_before_makes_room(executor: GpuExecutor) -> None:
 
 def test_a_context_that_is_lost_costs_the_process() -> None:
     with closing(imagined("lost")) as executor:
-        outcome = executor.run(kernel("chatter"), None, LAUNCH, [])
-        assert [fault.kind for fault in outcome.faults] == ["trap"]
+        with pytest.raises(PtxgenError, match="no room"):
+            executor.run(kernel("chatter"), None, LAUNCH, [])
         assert executor._worker is None
+
+
+def test_no_kernel_is_blamed_for_a_broken_gpu(executor: GpuExecutor) -> None:
+    with pytest.raises(PtxgenError, match="cannot run anything now") as caught:
+        executor.run(kernel("CUDA_ERROR_ECC_UNCORRECTABLE"), None, LAUNCH, [])
+    assert "ECC" in caught.value.why
+    add_one(executor)
 
 
 @pytest.mark.parametrize(("ptx", "launch"), contract_launches.REFUSED.values(), ids=contract_launches.REFUSED)

@@ -42,6 +42,7 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_NO_DEVICE = 100
     CUDA_ERROR_INVALID_DEVICE = 101
     CUDA_ERROR_INVALID_IMAGE = 200
+    CUDA_ERROR_ECC_UNCORRECTABLE = 214
     CUDA_ERROR_INVALID_PTX = 218
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
     CUDA_ERROR_NOT_FOUND = 500
@@ -240,6 +241,8 @@ def cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters,
         _floats(word(0), 1)[0] = len(_live)
     elif entry == "who":
         _floats(word(0), 1)[0] = os.getpid()
+    elif entry == "no_room":
+        return (CUresult.CUDA_ERROR_OUT_OF_MEMORY,)
     elif entry == "refused":
         return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
     elif entry == "hang":
