@@ -14,7 +14,7 @@ from ptxgen.ptx.declaring import Declaration, Unlinked, check_head, declare, wor
 from ptxgen.ptx.diagnostics import Diagnostic
 from ptxgen.ptx.elements import Element, addressed, element_size
 from ptxgen.ptx.places import between, name_of, operand_of, span_of
-from ptxgen.ptx.sections import words_of, wrong_line
+from ptxgen.ptx.sections import without_comments, words_of, wrong_line
 from ptxgen.ptx.tree import (
     Address,
     Arguments,
@@ -278,7 +278,7 @@ class Builder(Transformer[Token, Module]):
         return Directive(str(c[1])[1:], f"{c[1]} {names};", _label_text(c[0]), between(c[0], c[-1]))
 
     def loc(self, c: Children) -> Directive:
-        text = re.sub(r"\s*,\s*", ", ", " ".join(c[0].split()))
+        text = re.sub(r"\s*,\s*", ", ", " ".join(without_comments(c[0]).split()))
         return Directive("loc", text, None, span_of(c[0]))
 
     def file(self, c: Children) -> Directive:
@@ -393,4 +393,5 @@ class Builder(Transformer[Token, Module]):
 
 
 def _label_text(token: Token) -> str:
-    return str(token)[:-1].rstrip()
+    """The name, without what stands between it and the colon."""
+    return re.split(r"[\s/:]", token, maxsplit=1)[0]

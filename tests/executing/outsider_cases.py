@@ -20,10 +20,12 @@ takes what is said to be taken.
 
 from __future__ import annotations
 
+import argparse
 import math
+import re
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,10 +124,40 @@ def _case(family: str, name: str, fill: str, lines: list[str], text: str, result
             expected[len(arguments)] = _array(kind, _evaluate(ends or result or "", known))
         arguments.append(Buffer(_array(kind, value)))
     refused = next((line.partition(" ")[2] for line in lines if line.startswith("refused")), "")
+    title = f"{title} {fill}".strip()
+    wanted = {} if refused else expected
     return Outsider(
-        family, f"{title} {fill}".strip(), text + "\n", launch, tuple(arguments), {} if refused else expected, refused,
-        "ptxas-refuses" not in lines,
+        family, title, text + "\n", launch, tuple(arguments), wanted, refused, "ptxas-refuses" not in lines
     )
+
+
+_REMARK = re.compile(r"//[^\n]*")
+_BETWEEN = re.compile(r"\s+")
+_APART = re.compile(r"(?<!/)\s+(?!/)")
+_TIGHT = re.compile(r"\s*([\[\](){},;])\s*")
+
+
+def _after_version(lay: Callable[[str], str]) -> Callable[[str], str]:
+    """The version stands on the line of `.version`, and nothing between them."""
+    def laid(text: str) -> str:
+        heading = re.search(r"\.version\s+\S+", text)
+        end = heading.end() if heading else 0
+        return text[:end] + lay(text[end:])
+
+    return laid
+
+
+#: Ways to lay a text out that change nothing about what it says.
+HANDS: dict[str, Callable[[str], str]] = {
+    "carriage returns": lambda text: text.replace("\n", "\r\n"),
+    "tabs": lambda text: text.replace(" ", "\t"),
+    "one line": lambda text: _BETWEEN.sub(" ", _REMARK.sub("", text)),
+    "a line a word": _after_version(lambda text: _BETWEEN.sub("\n", _REMARK.sub("", text))),
+    "nothing superfluous": lambda text: _TIGHT.sub(r"\1", _BETWEEN.sub(" ", _REMARK.sub("", text))).strip(),
+    "comments everywhere": _after_version(lambda text: _BETWEEN.sub(" /* ; } // */ ", _REMARK.sub("", text))),
+    "remarks everywhere": _after_version(lambda text: _BETWEEN.sub(" // ret; { /*\n", _REMARK.sub("", text))),
+    "comments without spaces": _after_version(lambda text: _APART.sub("/**/", _REMARK.sub("", text))),
+}
 
 
 def main() -> int:
@@ -133,17 +165,24 @@ def main() -> int:
     from ptxgen.assembling import find_ptxas
     from ptxgen.ptx import PtxSyntaxError, parse
 
+    parser = argparse.ArgumentParser(description="Ask an assembler of every case.")
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--hands", action="store_true", help="every way of laying each text out, too")
+    asked = parser.parse_args()
     tool, differing = find_ptxas()[0], 0
-    for case in outsiders(tuple(sys.argv[1:])):
+    for case in outsiders(tuple(asked.families)):
         try:
             target = parse(case.ptx).target[0]
         except PtxSyntaxError:
             target = "sm_90"
         number = int("".join(filter(str.isdigit, target)) or 90)
-        assembly = tool.assemble(case.ptx, target if number > 75 else "sm_75")
-        if assembly.ok != case.taken:
-            differing += 1
-            print(case.title, "|", "; ".join(m.text for m in assembly.messages if m.severity != "warning"))
+        # Lines matter to what debuggers read.
+        hands = HANDS if asked.hands and case.family != "debug" else {}
+        for hand, text in {"": case.ptx, **{name: lay(case.ptx) for name, lay in hands.items()}}.items():
+            assembly = tool.assemble(text, target if number > 75 else "sm_75")
+            if assembly.ok != case.taken:
+                differing += 1
+                print(case.title, hand, "|", "; ".join(m.text for m in assembly.messages if m.severity != "warning"))
     print(f"{differing} differ", file=sys.stderr)
     return int(differing > 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from outsider_cases import Outsider, outsiders
+from outsider_cases import HANDS, Outsider, outsiders
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing.emulator import Emulator
@@ -52,6 +52,17 @@ def test_the_checker_judges_outsiders_as_ptxas_does(family: str) -> None:
         module, faults = parse_tolerant(case.ptx)
         errors = [d for d in (*faults, *check_module(module, load_table())) if d.severity == "error"]
         assert bool(errors) != case.taken, f"{case.name}: {[d.message for d in errors]}"
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_how_a_text_is_laid_out_changes_nothing(hand: str) -> None:
+    for case in (case for family, cases in CASES.items() for case in cases if family != "debug"):
+        laid = HANDS[hand](case.ptx)
+        module, faults = parse_tolerant(laid)
+        plain, before = parse_tolerant(case.ptx)
+        assert len(faults) == len(before), f"{case.name}: {faults}"
+        # Prototypes and lists of targets are kept as they were written.
+        assert faults or module == plain or not trouble(case, laid), case.name
 
 
 def test_there_are_enough_of_them() -> None:

@@ -106,6 +106,22 @@ def test_integer_expressions_are_what_ptxas_makes_of_them() -> None:
             assert int(_constant(text).value) % 2**64 == int(bits, 16), line
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("ld.param.u64 /* a */ %rd1, [o]; w: /* b */ .branchtargets A; A:",
+         "ld.param.u64 %rd1, [o]; w: .branchtargets A; A:"),
+        ("add.u32/**/ %r1, %r2, 1; /* x */ .reg .u32 y;", "add.u32 %r1, %r2, 1; .reg .u32 y;"),
+        ("add /* .s64 */ .u32 %r1, %r2, 1; // .rn", "add.u32 %r1, %r2, 1;"),
+        ("add/*;*/.sat/***/.s32 %r1, %r2, 1;", "add.sat.s32 %r1, %r2, 1;"),
+        ("bra L; L // :\n : ret;", "bra L; L: ret;"), ("L /* : */ /* \n */ : ret;", "L: ret;"),
+        ("L/**/:M:ret;", "L: M: ret;"), ("p /* x */ : .callprototype _ ();", "p: .callprototype _ ();"),
+    ],
+)
+def test_comments_are_blanks(text: str, plain: str) -> None:
+    assert _body(text) == _body(plain)
+
+
 def test_a_nan_equals_itself() -> None:
     assert math.isnan(float(_constant("0f7FC00001").value))
     assert _constant("0f7FC00001") == _constant("0f7FC00001")
