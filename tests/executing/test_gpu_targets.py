@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_gpu import LAUNCH, imagined, kernel
+from imagined_gpu import LAUNCH, imagined, kernel
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing.emulator.values import scalar_bits

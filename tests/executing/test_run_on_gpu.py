@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from contract_launches import NEW
 from executor_contract import kernel as real_kernel
-from test_gpu import FAKE, WORKER, imagined, kernel, wait_for
+from imagined_gpu import FAKE, WORKER, imagined, kernel, wait_for
 
 from ptxgen import executing
 from ptxgen.cli import app
@@ -180,8 +180,8 @@ def test_auto_without_a_gpu_is_the_emulator(monkeypatch: pytest.MonkeyPatch) -> 
 def test_ctrl_c_ends_command_and_kernel(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(kernel("hang"))
     code = (
-        "import sys, test_gpu; from ptxgen.cli import app, run; executor = test_gpu.imagined(time_limit=60);"
-        "print(int(test_gpu.told(executor, 'who')), flush=True); run.make_executor = lambda name: executor;"
+        "import sys, imagined_gpu; from ptxgen.cli import app, run; executor = imagined_gpu.imagined(time_limit=60);"
+        "print(int(imagined_gpu.told(executor, 'who')), flush=True); run.make_executor = lambda name: executor;"
         f"sys.exit(app.run(['run', {str(tmp_path / 'k.ptx')!r}, '--grid', '1', '--block', '1', '--executor', 'gpu']))"
     )
     command = subprocess.Popen(
