@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ptxgen.errors import PtxgenError
-from ptxgen.executing import Buffer, Launch
+from ptxgen.executing import Buffer, Executor, Launch
 from ptxgen.executing.gpu import GpuExecutor
 
 _BODY = """
@@ -54,7 +54,7 @@ def timed(what: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def launch(executor: GpuExecutor, ptx: str, elements: int = 256) -> None:
+def launch(executor: Executor, ptx: str, elements: int = 256) -> None:
     """One launch, and that it was right."""
     out = Buffer(np.zeros(elements, np.uint32), initialised=False)
     outcome = executor.run(ptx, "k", Launch((elements // 256, 1, 1), (256, 1, 1)), [out])

@@ -21,8 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imagined_gpu import ADD_ONE, LAUNCH, add_one, gone, imagined, kernel, told, wait_for
 
+from bench import gpu_launches
 from ptxgen.errors import PtxgenError
-from ptxgen.executing import gpu, gpu_process, gpu_worker
+from ptxgen.executing import gpu, gpu_process, gpu_worker, make_executor
 from ptxgen.executing.gpu import GpuExecutor
 from ptxgen.executing.protocol import Alias, Buffer, Scalar
 
@@ -202,3 +203,21 @@ def test_a_machine_with_a_gpu_needs_no_model_libraries() -> None:
     missing = ("llama_cpp", "llguidance", "outlines", "gguf", "typer", "rich", "jinja2", "platformdirs")
     code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); import bench.gpu_check"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
+
+
+def test_the_benchmark_says_that_there_is_no_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu, "first_device", lambda: gpu.Missing("there is no NVIDIA driver", "get one"))
+    assert gpu_launches.main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "fix: get one" in captured.err
+
+
+def test_a_launch_that_is_measured_is_right() -> None:
+    """The kernels of the benchmark, on the emulator: its figures are of launches that do what they should."""
+    emulator = make_executor("emulator")
+    gpu_launches.launch(emulator, gpu_launches.kernel(5, ".global .u32 variable = 5;\n"), 512)
+    with pytest.raises(AssertionError):
+        gpu_launches.launch(emulator, gpu_launches.kernel(5).replace("add.u32", "xor.b32"))
