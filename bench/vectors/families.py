@@ -14,11 +14,12 @@ from bench.vectors.matrix_integers import integer_vectors
 from bench.vectors.matrix_moves import move_vectors
 from bench.vectors.matrix_products import product_vectors
 from bench.vectors.matrix_whole import whole_vectors
+from bench.vectors.topics import TOPICS
 from ptxgen.isa import Table
 
 Family = Callable[[Table, str], Iterator[Vector]]
 FAMILIES: tuple[Family, ...] = (
-    vectors, float_vectors, integer_vectors, move_vectors, whole_vectors, product_vectors,
+    vectors, float_vectors, integer_vectors, move_vectors, whole_vectors, product_vectors, *TOPICS,
 )  # fmt: skip
 
 

@@ -26,13 +26,12 @@ BLOCK = 128
 ROWS = 512
 #: Instructions of which every lane's operands must be whole numbers, so that sums are the same in any order.
 _SUMMED = frozenset({"mma", "wmma"})
-#: What needs a GPU's special units, what moves no data, and what only a whole kernel can show.
+#: What only a whole kernel can show, all of its forms.
 _LEFT = frozenset({
-    "wgmma", "tcgen05", "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep", "multimem",
-    "tensormap", "cp", "barrier", "bar", "fence", "membar", "bra", "brx", "ret", "exit", "call", "trap",
-    "brkpt", "pmevent", "nanosleep", "setmaxnreg", "griddepcontrol", "createpolicy", "cvta", "mapa",
-    "getctarank", "alloca", "stacksave", "stackrestore", "mbarrier", "prefetch", "prefetchu", "applypriority",
-    "discard", "activemask", "elect", "clusterlaunchcontrol", "wmma", "ldmatrix", "stmatrix", "isspacep",
+    "cp", "barrier", "bar", "fence", "membar", "bra", "brx", "ret", "exit", "call", "trap", "brkpt", "pmevent",
+    "nanosleep", "setmaxnreg", "griddepcontrol", "createpolicy", "cvta", "mapa", "getctarank", "alloca", "stacksave",
+    "stackrestore", "mbarrier", "prefetch", "prefetchu", "applypriority", "discard", "activemask", "elect", "wmma",
+    "ldmatrix", "stmatrix", "isspacep",
 })  # fmt: skip
 _CARRIES_IN = frozenset({"addc", "subc", "madc"})
 #: Whose word on other lanes is only defined where all take part.
@@ -63,6 +62,7 @@ class Vector:
     others: tuple[Expansion, ...] = ()               # forms that the kernel shows as well
     seen: Seen = "out"
     unordered: bool = False                          # which thread has which result may differ
+    launch: Launch | None = None                     # None: `rows` threads in one dimension
 
 
 @dataclass
@@ -347,7 +347,7 @@ def run(vector: Vector, executor: Executor) -> tuple[npt.NDArray[np.uint8] | Non
     for index, words in enumerate(vector.cells):
         cells[:, index] = words
     out = np.zeros((vector.rows, max(len(vector.result_bits), 1)), np.uint64)
-    launch = Launch((vector.rows // vector.block, 1, 1), (vector.block, 1, 1))
+    launch = vector.launch or Launch((vector.rows // vector.block, 1, 1), (vector.block, 1, 1))
     outcome = executor.run(vector.ptx, "k", launch, [Buffer(inputs), Buffer(out), Buffer(cells)])
     if outcome.ok == (vector.seen == "fault"):
         return None, "; ".join(fault.message for fault in outcome.faults[:2]) or "no fault"

@@ -42,9 +42,9 @@ class _Move:
 
 def whole_vectors(table: Table, arch: str) -> Iterator[Vector]:
     """Kernels that have every product at least once, and every load and store with and without a stride."""
-    expansions = {
-        e.opcode: e for e in table.expansions("wmma") if table.unavailable(e, arch, NEWEST) is None
-    }
+    every = [e for e in table.expansions("wmma") if table.unavailable(e, arch, NEWEST) is None]
+    expansions = {e.opcode: e for e in every}
+    with_stride = {(e.opcode, e.operands[-1].name == "stride"): e for e in every}
     products = [e for e in expansions.values() if ".mma." in e.opcode]
     wanted = {(opcode, wide) for opcode in expansions if _PREFIX.match(opcode) for wide in (False, True)}
     turn = 0
@@ -55,7 +55,7 @@ def whole_vectors(table: Table, arch: str) -> Iterator[Vector]:
             new = {(move.opcode, move.stride > 0) for move in moves} & wanted
             if turn < len(products) or new:
                 wanted -= new
-                others = tuple(expansions[move.opcode] for move in moves)
+                others = tuple(with_stride[move.opcode, move.stride > 0] for move in moves)
                 yield replace(_vector(expansion, moves, arch, turn // len(products)), others=others)
             turn += 1
         if turn > len(products) and len(wanted) == left:

@@ -34,6 +34,8 @@ def fingerprint(vector: Vector) -> str:
     digest = hashlib.sha256(vector.ptx.encode())
     if vector.block != BLOCK or vector.seen != "out" or vector.unordered:
         digest.update(f"{vector.block} {vector.seen} {vector.unordered}".encode())
+    if vector.launch is not None:
+        digest.update(f"{vector.launch}".encode())
     for words in (*vector.columns, *vector.cells):
         digest.update(words.tobytes())
     return digest.hexdigest()[:16]

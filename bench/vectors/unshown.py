@@ -10,5 +10,6 @@ UNSHOWN: dict[tuple[str, str], str] = {
             "const", "global", "local", "shared", "shared::cta", "shared::cluster", "param", "param::entry",
         )
     },
+    ("prefetch.param.tensormap", "[b8]"): "a tensor map in a parameter, which the emulator does not run",
     ("membar.proxy.async", ""): "ptxas 13.0 and its driver refuse it",
 }  # fmt: skip

@@ -8,17 +8,28 @@ A template may use `%thread` (number in the block), `%lane`, `%warp`, `%block`, 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
 from bench.vectors.inputs import Words
 from bench.vectors.kernels import BLOCK, NEWEST, Seen, Vector, every_form
+from ptxgen.executing import Launch
 from ptxgen.isa import Expansion, Operand, Table
 
 CLUSTER = ".reqnctapercluster 2, 1, 1"
 #: Both blocks of a cluster have come here, and see what each other did before.
 MEET = "barrier.cluster.arrive; barrier.cluster.wait;\n"
 POLICY = "createpolicy.fractional.L2::evict_first.b64 %policy, 1.0;\n"
+#: The thread's numbers, in one dimension and in three.
+_ONE_DIMENSION = "mov.u32 %thread, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %index, %block, {block}, %thread;"
+_THREE_DIMENSIONS = """.reg .b32 %size, %step;
+mov.u32 %thread, %tid.z; mov.u32 %size, %ntid.y; mov.u32 %step, %tid.y; mad.lo.u32 %thread, %thread, %size, %step;
+mov.u32 %size, %ntid.x; mov.u32 %step, %tid.x; mad.lo.u32 %thread, %thread, %size, %step;
+mov.u32 %block, %ctaid.z; mov.u32 %size, %nctaid.y; mov.u32 %step, %ctaid.y; mad.lo.u32 %block, %block, %size, %step;
+mov.u32 %size, %nctaid.x; mov.u32 %step, %ctaid.x; mad.lo.u32 %block, %block, %size, %step;
+mov.u32 %size, %ntid.x; mov.u32 %step, %ntid.y; mul.lo.u32 %size, %size, %step; mov.u32 %step, %ntid.z;
+mul.lo.u32 %size, %size, %step; mad.lo.u32 %index, %block, %size, %thread;"""
 _BITS = {"h": 16, "r": 32, "d": 64, "p": 32}
 
 
@@ -66,11 +77,14 @@ def whole(
     expansion: Expansion, arch: str, body: str, results: Sequence[str], *, name: str = "",
     columns: Sequence[Words] = (), cells: Sequence[Words] = (), rows: int = 2 * BLOCK, block: int = BLOCK,
     module: str = "", attributes: str = "", others: Sequence[Expansion] = (), seen: Seen = "out",
-    unordered: bool = False,
+    unordered: bool = False, launch: Launch | None = None,
 ) -> Vector:
     """A vector of a template. `results`: the registers that are stored at its end; `module`: what stands before the
-    entry, `attributes`: what stands behind its parameters."""
+    entry, `attributes`: what stands behind its parameters; `launch`: one of several dimensions."""
     after, bits = stores(*results)
+    number = _ONE_DIMENSION.format(block=block)
+    if launch is not None:
+        rows, block, number = math.prod(launch.grid + launch.block), math.prod(launch.block), _THREE_DIMENSIONS
     ptx = f""".version {NEWEST}
 .target {arch}
 .address_size 64
@@ -81,7 +95,7 @@ def whole(
 .reg .pred %p<32>; .reg .b16 %h<32>; .reg .b32 %r<32>; .reg .b64 %d<32>; .reg .b128 %q<8>;
 .reg .b32 %thread, %lane, %warp, %block, %index, %tile, %bars, %word;
 .reg .b64 %in, %out, %cell, %cells, %policy;
-mov.u32 %thread, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %index, %block, {block}, %thread;
+{number}
 and.b32 %lane, %thread, 31; shr.u32 %warp, %thread, 5; mov.u32 %tile, tile; mov.u32 %bars, bars;
 ld.param.u64 %in, [in_at]; mad.wide.u32 %in, %index, {8 * max(len(columns), 1)}, %in;
 ld.param.u64 %out, [out_at]; mad.wide.u32 %out, %index, {8 * max(len(bits), 1)}, %out;
@@ -93,7 +107,8 @@ ret;
 """
     called = name or f"{expansion.opcode} {', '.join(operands(expansion))}".strip()
     return Vector(
-        called, expansion, ptx, tuple(columns), tuple(cells), rows, bits, block, tuple(others), seen, unordered
+        called, expansion, ptx, tuple(columns), tuple(cells), rows, bits, block, tuple(others), seen, unordered,
+        launch,
     )
 
 

@@ -21,25 +21,34 @@ _BLOCK = 32
 ROWS = 2 * _BLOCK
 #: Forms in one kernel, and bytes of a form's two places.
 _TOGETHER, _PLACES = 12, 64
+_KINDS = {"global": {"global"}, "shared": {"shared", "shared::cta", "shared::cluster"}, "generic": {"global"}}
 _OPERATIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas")
 
 
 def atomic_vectors(table: Table, arch: str) -> Iterator[Vector]:
     for name in ("atom", "red"):
         every = [e for e in forms_of(table, arch, name) if "async" not in e.opcode]
-        for kind in ("global", "shared"):
-            chosen = [e for e in every if ("shared" in _space(e)) == (kind == "shared")]
+        for kind in ("global", "shared", "generic"):
+            # A form without a space is also shown in shared memory, where sums of f32 are others.
+            chosen = [e for e in every if (_space(e) in _KINDS[kind]) and _anywhere(e) >= (kind == "generic")]
             for start in range(0, len(chosen), _TOGETHER):
                 number = start // _TOGETHER
                 yield _vector(chosen[start : start + _TOGETHER], arch, f"{name} contended {kind} {number}")
 
 
 def _space(expansion: Expansion) -> str:
+    """Where the form's places lie, if no other place is asked for."""
     return next((word for word in expansion.opcode.split(".") if word.startswith("shared")), "global")
 
 
+def _anywhere(expansion: Expansion) -> bool:
+    """Scalar forms with generic addresses; vectors are for global memory alone."""
+    address = next(operand for operand in expansion.operands if "address" in operand.kinds)
+    return address.space == "" and all(operand.vector == 1 for operand in expansion.operands)
+
+
 def _vector(forms: Sequence[Expansion], arch: str, name: str) -> Vector:
-    writer = _Writer(name)
+    writer = _Writer(name, "generic" in name)
     for number, expansion in enumerate(forms):
         writer.form(expansion, number)
     body = f"""setp.eq.u32 %p1, %thread, 0; mov.u32 %r20, %cluster_ctarank; add.u32 %r21, %tile, 0;
@@ -54,8 +63,9 @@ and.b32 %r22, %thread, 7; setp.ne.u32 %p4, %r22, 0; setp.eq.u32 %p2, %index, 0;
 class _Writer:
     """A kernel under way: what comes before all atomics, the atomics, and what is looked at after them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, generic: bool) -> None:
         self.name = name
+        self.generic = generic                       # in shared memory, by addresses that do not say so
         self.declarations: list[str] = []
         self.first: list[str] = []
         self.middle: list[str] = []
@@ -68,17 +78,20 @@ class _Writer:
         words = expansion.opcode.split(".")
         operation = next(word for word in _OPERATIONS if word in words)
         space = _space(expansion)
-        narrow = "cta" in words or space in ("shared", "shared::cta")
+        narrow = self.generic or "cta" in words or space in ("shared", "shared::cta")
         x, y = f"%dx{number}", f"%dy{number}"
         self.declarations.append(f".reg .b64 {x}, {y};\n")
         place = number * _PLACES
-        if space == "global":
+        if self.generic:
+            base = f"cvt.u64.u32 {x}, %tile; cvta.shared.u64 {x}, {x};"
+        elif space == "global":
             base = f"mov.u64 {x}, %cells;" if not narrow else f"mad.wide.u32 {x}, %block, 2048, %cells;"
         else:
             base = f"cvt.u64.u32 {x}, %tile;"
             if not narrow:
                 base = f"mapa.shared::cluster.u32 %r21, %tile, 0; cvt.u64.u32 {x}, %r21;"
         self.first.append(f"{base} add.u64 {x}, {x}, {place}; add.u64 {y}, {x}, {_PLACES // 2};\n")
+        space = "" if self.generic else space
         plain = "shared::cluster" if space == "shared::cluster" else space.removesuffix("::cta")
         value = next(operand for operand in expansion.operands if operand.name == "b")
         scalar = value.type.partition("x")[0]
@@ -93,7 +106,9 @@ class _Writer:
         small = {"inc": 100, "dec": 100, "and": 0x0FF0FF0F, "exch": 5}.get(operation, 1)
         self.middle += [f"mov.b{bits} {register}, {_constant(scalar, value.type, small)};\n" for register in same]
         old = self._registers(f"o{number}", kind, value.vector)
-        mine = [self._mine(kind, bits, value.type, operation) for _ in range(value.vector)]
+        # A count with bounds that differ comes out otherwise in another order.
+        bounded = operation in ("inc", "dec")
+        mine = same if bounded else [self._mine(kind, bits, value.type, operation) for _ in range(value.vector)]
         if operation == "exch":
             # One thread takes what is left.
             mine_first = mine
@@ -128,13 +143,13 @@ class _Writer:
             for index in range(value.vector):
                 if kind == "q":
                     for half in (0, 8):
-                        self.first.append(f"@{one_thread} st.{space}.b64 [{place}+{half}], 3;\n")
+                        self.first.append(f"@{one_thread} st{_dot(space)}.b64 [{place}+{half}], 3;\n")
                 elif kind == "h":
-                    store = f"@{one_thread} st.{space}.b16 [{place}+{2 * index}], %h1;\n"
+                    store = f"@{one_thread} st{_dot(space)}.b16 [{place}+{2 * index}], %h1;\n"
                     self.first.append(f"mov.b16 %h1, {word}; {store}")
                 else:
                     offset = index * bits // 8
-                    self.first.append(f"@{one_thread} st.{space}.b{bits} [{place}+{offset}], {word};\n")
+                    self.first.append(f"@{one_thread} st{_dot(space)}.b{bits} [{place}+{offset}], {word};\n")
 
     def _mine(self, kind: str, bits: int, type_name: str, operation: str) -> str:
         """The thread's own operand. Of sums of floats three quarters are 0, so that all sums on the way are exact."""
@@ -153,10 +168,10 @@ class _Writer:
 
     def _load(self, space: str, place: str, into: Sequence[str], bits: int) -> str:
         if bits == 128:
-            return f"ld.{space}.b128 {into[0]}, [{place}];"
+            return f"ld{_dot(space)}.b128 {into[0]}, [{place}];"
         if len(into) == 1:
-            return f"ld.{space}.b{bits} {into[0]}, [{place}];"
-        return "\n".join(f"ld.{space}.b{bits} {one}, [{place}+{i * bits // 8}];" for i, one in enumerate(into))
+            return f"ld{_dot(space)}.b{bits} {into[0]}, [{place}];"
+        return "\n".join(f"ld{_dot(space)}.b{bits} {one}, [{place}+{i * bits // 8}];" for i, one in enumerate(into))
 
     def _look(self, place: str, space: str, kind: str, bits: int, count: int, number: int) -> None:
         """What is left at a place, as results."""
@@ -184,7 +199,8 @@ class _Writer:
         else:
             add = f"add.u{bits} {new}, {seen}, 1;\n"
             same = f"setp.ne.b{bits} %p3, {old}, {seen};"
-        strong = f"ld.relaxed.{'gpu' if space == 'global' else 'cluster' if 'cluster' in space else 'cta'}.{space}"
+        scope = "gpu" if space == "global" else "cluster" if "cluster" in space else "cta"
+        strong = f"ld.relaxed.{scope}{_dot(space)}"
         nothing = f"mov.b{bits} {old}, 0;" if kind != "q" else f"mov.u64 %d5, 0; mov.b128 {old}, {{%d5, %d5}};"
         load = f"{strong}.b{bits} {seen}, [{place}];" if kind != "q" else (
             f"{strong}.b64 %d5, [{place}]; mov.u64 %d6, 3; mov.b128 {seen}, {{%d5, %d6}};"
@@ -201,6 +217,10 @@ mov.b{bits} {seen}, {old};
 $L_{number}_no:
 """)
         self._give([old], kind)
+
+
+def _dot(space: str) -> str:
+    return f".{space}" if space else ""
 
 
 def _kind(type_name: str) -> tuple[str, int]:

@@ -54,22 +54,23 @@ def copy_vectors(table: Table, arch: str) -> Iterator[Vector]:
             yield _red_async(expansion, arch)
 
 
-def _words(name: str, type_name: str = "b64") -> Words:
+def _words(name: str, rows: int, type_name: str) -> Words:
     """A word of 64 bits a thread, of one or more elements."""
     bits = word_bits(type_name)
-    whole_word = np.zeros(ROWS, np.uint64)
+    whole_word = np.zeros(rows, np.uint64)
     for index in range(64 // bits):
-        whole_word |= column(f"{name}/{index}", type_name, ROWS) << np.uint64(index * bits)
+        whole_word |= column(f"{name}/{index}", type_name, rows) << np.uint64(index * bits)
     return whole_word
 
 
 def _made(expansion: Expansion, arch: str, body: str, results: tuple[str, ...], *, type_name: str = "b64",
           cluster: bool = False, cells: bool = False) -> Vector:  # fmt: skip
     name = f"{expansion.opcode} {', '.join(operands(expansion))}".strip()
+    rows = ROWS // 2 if cells else ROWS
     return whole(
-        expansion, arch, _HEAD + body, results, name=name, rows=ROWS, seen="cells" if cells else "out",
-        columns=[_words(f"{name}:{index}", type_name) for index in range(2)],
-        cells=[_words(f"{name}:cell/{index}", type_name) for index in range(CELL // 8)],
+        expansion, arch, _HEAD + body, results, name=name, rows=rows, seen="cells" if cells else "out",
+        columns=[_words(f"{name}:{index}", rows, type_name) for index in range(2)],
+        cells=[_words(f"{name}:cell/{index}", rows, type_name) for index in range(CELL // 8)],
         attributes=CLUSTER if cluster else "",
     )  # fmt: skip
 

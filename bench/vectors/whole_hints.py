@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.vectors.inputs import random_words
-from bench.vectors.kernels import CELL, Vector
+from bench.vectors.kernels import CELL, Vector, form_key
+from bench.vectors.unshown import UNSHOWN
 from bench.vectors.whole import forms_of, operands, statement, whole
 from ptxgen.isa import Expansion, Table
 
@@ -16,7 +17,7 @@ NAMES = frozenset({
     "applypriority", "createpolicy", "discard", "griddepcontrol", "nanosleep", "pmevent", "prefetch", "prefetchu",
     "setmaxnreg",
 })  # fmt: skip
-ROWS = 256
+ROWS = 128
 #: `%d1`: the line of 128 bytes in which the thread's cell lies; `%p1`: the thread is the first of two that share it.
 _HEAD = """and.b64 %d1, %cell, -128; and.b32 %r1, %thread, 1; setp.eq.u32 %p1, %r1, 0;
 ld.global.b64 %d2, [%in];
@@ -29,6 +30,8 @@ _NORMAL = "0x10F0000000000000"
 
 def hint_vectors(table: Table, arch: str) -> Iterator[Vector]:
     for expansion in forms_of(table, arch, *NAMES):
+        if form_key(expansion) in UNSHOWN:
+            continue
         name = f"{expansion.opcode} {', '.join(operands(expansion))}".strip()
         module = ".const .align 8 .b8 constants[64] = {1, 2, 3};" if "const" in expansion.opcode else ""
         yield whole(
@@ -53,8 +56,6 @@ def _prefetch(expansion: Expansion) -> str:
         before, address = ".local .align 8 .b8 mine[64]; mov.u64 %d3, mine; st.local.b64 [%d3], %d2;\n", "%d3"
     elif "const" in words:
         before, address = "mov.u64 %d3, constants;\n", "%d3"
-    elif "param" in words:
-        before, address = "mov.u64 %d3, in_at;\n", "%d3"
     after = "ld.local.b64 %d2, [%d3];\n" if "local" in words else ""
     return before + statement(expansion, a=address) + "\n" + after + _READ
 

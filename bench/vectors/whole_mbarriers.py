@@ -171,7 +171,8 @@ def _drop(expansion: Expansion, arch: str) -> Vector:
 
 
 def _ask(expansion: Expansion, arch: str) -> Vector:
-    """test_wait and try_wait: before the last arrival, in a loop until it, and of the phase after it."""
+    """test_wait and try_wait: before the last arrival, in a loop until it, and of the phase after it. What is said
+    before is stored at once, for a wait that nobody looks at goes on meanwhile."""
     words = expansion.opcode.split(".")
     given = {"addr": _at(expansion), "state": "%d1", "timeHint": "100"}
     by_parity = "parity" in words
@@ -180,13 +181,14 @@ def _ask(expansion: Expansion, arch: str) -> Vector:
         return statement(expansion, **given, waitComplete=register, phaseParity=str(parity)) + "\n"
 
     body = _init(65) + "st.shared.b32 [%r22], %r1;\nmbarrier.arrive.shared.b64 %d1, [%bars];\nbar.sync 0;\n"
-    body += ask("%p5", 0) + "bar.sync 0;\n@%p1 mbarrier.arrive.shared.b64 %d3, [%bars];\n"
+    body += ask("%p5", 0) + "selp.b32 %r5, 1, 0, %p5; st.global.b32 [%out], %r5;\n"
+    body += "ld.volatile.global.b32 %r5, [%out];\nbar.sync 0;\n@%p1 mbarrier.arrive.shared.b64 %d3, [%bars];\n"
     body += "$L_1:\n" + ask("%p4", 0) + "@!%p4 bra $L_1;\n"
     if "relaxed" in words:
         body += "fence.acq_rel.cluster;\n"
     body += "ld.shared.b32 %r4, [%r24];\n"
     body += ask("%p6", 0) + (ask("%p7", 1) if by_parity else "mov.pred %p7, 0;\n")
-    return _made(expansion, arch, body, "%p5", "%r4", "%p6", "%p7")
+    return _made(expansion, arch, body, "%r5", "%r4", "%p6", "%p7")
 
 
 def _count(expansion: Expansion, arch: str) -> Vector:

@@ -6,9 +6,10 @@ said about it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from bench.vectors.inputs import random_words
+from bench.vectors.inputs import random_words, word_bits
 from bench.vectors.kernels import CELL, Vector, form_key
 from bench.vectors.unshown import UNSHOWN
 from bench.vectors.whole import CLUSTER, MEET, forms_of, statement, whole
@@ -33,6 +34,9 @@ _WHERE = {
     "param::entry": "mov.u64 %d4, in_at;",
 }  # fmt: skip
 
+#: Loads and stores by generic addresses of every type and vector.
+_GENERIC = re.compile(r"(ld|st)(\.v\d)?\.[a-z](8|16|32|64)")
+
 
 def space_vectors(table: Table, arch: str) -> Iterator[Vector]:
     for expansion in forms_of(table, arch, *NAMES):
@@ -41,17 +45,20 @@ def space_vectors(table: Table, arch: str) -> Iterator[Vector]:
         yield _MAKERS[expansion.name](expansion, arch)
     for expansion in forms_of(table, arch, "ld", "st"):
         address = next(operand for operand in expansion.operands if "address" in operand.kinds)
+        if _GENERIC.fullmatch(expansion.opcode) and len(expansion.operands) == 2:
+            yield _everywhere(expansion, arch)
         if "async" not in expansion.opcode and address.space not in ("", "global", "shared", "shared::cta"):
             yield _access(expansion, arch, address.space or "")
 
 
-def _made(expansion: Expansion, arch: str, body: str, *results: str, module: str = "", cells: bool = False) -> Vector:
-    name = f"{expansion.opcode} {', '.join(f'{o.name} {o.type}' for o in expansion.operands)}"
+def _made(expansion: Expansion, arch: str, body: str, *results: str, module: str = "",
+          every: bool = False) -> Vector:  # fmt: skip
+    name = f"{expansion.opcode} {', '.join(f'{o.name} {o.type}' for o in expansion.operands)}{' everywhere' * every}"
     return whole(
         expansion, arch, _HEAD + body + "\n" + MEET, results, rows=ROWS, name=name,
         columns=[random_words(name, ROWS)],
         cells=[random_words(f"{name}/{index}", ROWS) for index in range(CELL // 8)],
-        module=f"{_MODULE}\n{module}", attributes=CLUSTER, seen="cells" if cells else "out",
+        module=f"{_MODULE}\n{module}", attributes=CLUSTER,
     )  # fmt: skip
 
 
@@ -115,6 +122,41 @@ def _access(expansion: Expansion, arch: str, space: str) -> Vector:
     body += "ld.global.u8 %h1, [%cell];\n" + statement(expansion, a="%d4+3", b="%h1") + "\n" + MEET
     body += "ld.local.b64 %d8, [%local]; ld.shared.b64 %d9, [%r1];\n"
     return _made(expansion, arch, body, "%d8", "%d9")
+
+
+def _everywhere(expansion: Expansion, arch: str) -> Vector:
+    """By a generic address into global memory, local memory, and shared memory of both blocks; a load also of
+    constants. Each lies in a place of 16 bytes of its own."""
+    datum = next(operand for operand in expansion.operands if "address" not in operand.kinds)
+    bits = word_bits(datum.type)
+    kind, width = ("h", 16) if bits < 32 else ("r", 32) if bits == 32 else ("d", 64)
+    registers = [f"%{kind}{10 + index}" for index in range(datum.vector)]
+    value = registers[0] if datum.vector == 1 else "{" + ", ".join(registers) + "}"
+    body = """mad.lo.u32 %r4, %thread, 16, %tile; mapa.shared::cluster.u32 %r5, %r4, %r20; mov.u64 %d2, %local;
+cvta.local.u64 %d2, %d2; cvt.u64.u32 %d3, %r4; cvta.shared.u64 %d3, %d3; cvt.u64.u32 %d4, %r5;
+cvta.shared::cluster.u64 %d4, %d4; add.u64 %d4, %d4, 4096; cvta.global.u64 %d5, %cell;
+mov.u64 %d6, constants; cvta.const.u64 %d6, %d6;
+ld.global.v2.b64 {%d7, %d8}, [%cell+16]; st.local.v2.b64 [%local], {%d7, %d8};
+ld.global.v2.b64 {%d7, %d8}, [%cell+32]; st.shared.v2.b64 [%r4], {%d7, %d8};
+ld.global.v2.b64 {%d7, %d8}, [%cell+48]; st.shared.v2.b64 [%r4+4096], {%d7, %d8};
+""" + MEET
+    results = []
+    if expansion.name == "ld":
+        for place in (2, 3, 4, 5, 6):
+            body += statement(expansion, d=value, a=f"%d{place}") + "\n"
+            for index, register in enumerate(registers):
+                kept = f"%{kind}kept{place}{index}"
+                body += f".reg .b{width} {kept}; mov.b{width} {kept}, {register};\n"
+                results.append(kept)
+        return _made(expansion, arch, body, *results, every=True)
+    for index, register in enumerate(registers):
+        body += f"ld.global.b{width} {register}, [%in]; add.u{width} {register}, {register}, {index};\n"
+    for place in (2, 3, 4, 5):
+        body += statement(expansion, a=f"%d{place}", b=value) + "\n"
+    body += MEET + """ld.local.v2.b64 {%d10, %d11}, [%local]; ld.shared.v2.b64 {%d12, %d13}, [%r4];
+ld.shared.v2.b64 {%d14, %d15}, [%r4+4096]; ld.global.v2.b64 {%d16, %d17}, [%cell];
+"""
+    return _made(expansion, arch, body, *(f"%d{number}" for number in range(10, 18)), every=True)
 
 
 def _parameter(expansion: Expansion, arch: str) -> Vector:

@@ -12,6 +12,7 @@ import numpy as np
 from bench.vectors.inputs import random_words
 from bench.vectors.kernels import Vector
 from bench.vectors.whole import CLUSTER, apart, forms_of, operands, statement, whole
+from ptxgen.executing import Launch
 from ptxgen.isa import Expansion, Operand, Table
 
 NAMES = frozenset({"activemask", "elect"})
@@ -27,14 +28,26 @@ _PARTS = {
 @!%p0 not.b32 %r5, %r5;
 """,
 }
-#: Special registers whose words the launch alone says.
+#: Special registers whose words the launch alone says; not %warpid, which is a place on the multiprocessor.
 _KNOWN = (
     "tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",
 )  # fmt: skip
 _ALONE = (
-    "laneid", "warpid", "cluster_ctarank", "cluster_nctarank", "lanemask_eq", "lanemask_le", "lanemask_lt",
-    "lanemask_ge", "lanemask_gt", "dynamic_smem_size", "total_smem_size",
+    "laneid", "cluster_ctarank", "cluster_nctarank", "lanemask_eq", "lanemask_le", "lanemask_lt",
+    "lanemask_ge", "lanemask_gt", "dynamic_smem_size", "total_smem_size", "aggr_smem_size",
+    "reserved_smem_offset_begin", "reserved_smem_offset_end", "reserved_smem_offset_cap", "reserved_smem_offset_0",
+    "nwarpid",
 )  # fmt: skip
+
+_LAUNCHES: dict[str, tuple[str, Launch | None]] = {
+    "special registers": ("", None),
+    "special registers of a cluster": (CLUSTER, None),
+    "special registers in three dimensions": ("", Launch((3, 2, 2), (5, 3, 4))),
+    "special registers of clusters in two dimensions": (
+        ".reqnctapercluster 2, 2, 1", Launch((4, 2, 2), (6, 4, 2), 1000)
+    ),
+    "special registers of a cluster of eight": (".reqnctapercluster 2, 2, 2", Launch((2, 4, 2), (33, 1, 1))),
+}
 
 
 def warp_vectors(table: Table, arch: str) -> Iterator[Vector]:
@@ -43,7 +56,6 @@ def warp_vectors(table: Table, arch: str) -> Iterator[Vector]:
             # A lane of the other part must not be asked, so a shuffle goes between lanes of one parity.
             if expansion.name not in ("shfl", "activemask") or parts == "by lane":
                 yield _divergent(expansion, arch, parts)
-    yield from _registers(table, arch)
 
 
 def _divergent(expansion: Expansion, arch: str, parts: str) -> Vector:
@@ -84,12 +96,12 @@ def _registers(table: Table, arch: str) -> Iterator[Vector]:
     """Special registers, read by `mov`, in a cluster and without one."""
     expansion = next(e for e in forms_of(table, arch, "mov") if e.opcode == "mov.u32" and len(e.operands) == 2)
     names = [f"{name}.{axis}" for name in _KNOWN for axis in "xyz"] + list(_ALONE)
-    for called, attributes in (("special registers", ""), ("special registers of a cluster", CLUSTER)):
+    for called, (attributes, launch) in _LAUNCHES.items():
         for start in range(0, len(names), 20):
             chosen = names[start : start + 20]
             body = "".join(f"mov.u32 %r{index}, %{name};\n" for index, name in enumerate(chosen))
             yield whole(
                 expansion, arch, f"{body}mov.pred %p1, %is_explicit_cluster;\n",
                 [*(f"%r{index}" for index in range(len(chosen))), "%p1"], rows=ROWS, attributes=attributes,
-                name=f"{called} {start // 20}",
+                name=f"{called} {start // 20}", launch=launch,
             )  # fmt: skip

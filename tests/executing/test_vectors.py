@@ -1,25 +1,32 @@
-"""What an H200 gave for every form that registers and a cell of memory can show; the emulator gives the same.
+"""What an H200 gave for every form that a kernel can show; the emulator gives the same.
 
 The records are made by `python -m bench.vectors record` on a machine with a GPU (bench/README.md).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 
 import numpy as np
 import pytest
 
-from bench.vectors.__main__ import FOLDER, by_instruction, replay
+from bench.vectors import examples
+from bench.vectors.__main__ import ARCH, FOLDER, by_instruction, examples_record
 from bench.vectors.comparing import differences
 from bench.vectors.inputs import FORMATS, column, every_word, word_bits
-from bench.vectors.kernels import Vector, run
-from bench.vectors.recording import Record, fingerprint, read_record, write_record
+from bench.vectors.kernels import Vector, every_form, form_key, run
+from bench.vectors.recording import Record, fingerprint, read_record, write_outputs, write_record
+from bench.vectors.replaying import replay, replay_examples
+from bench.vectors.reporting import Tally, standing
+from bench.vectors.unshown import UNSHOWN
 from ptxgen.executing import Executor
 from ptxgen.executing.emulator import Emulator
+from ptxgen.isa import load_table
 
 RECORDED = sorted(path.stem for path in FOLDER.glob("*.zip"))
 EMULATOR = Emulator()
+_ANEW = "python -m bench.vectors replay -o docs/vectors.md"
 
 
 @cache
@@ -36,11 +43,79 @@ def test_every_form_is_recorded_as_it_is_now() -> None:
     assert set(RECORDED) <= vectors().keys(), "records of instructions that are gone"
 
 
+def test_every_form_that_the_emulator_runs_and_the_gpu_has_is_shown_or_listed() -> None:
+    shown = {form_key(form) for some in vectors().values() for one in some for form in (one.expansion, *one.others)}
+    every = {form_key(expansion) for expansion in every_form(load_table(), ARCH)}
+    assert not sorted(every - shown - UNSHOWN.keys()), "a vector is to show them, or unshown.py says why not"
+    assert UNSHOWN.keys() <= every - shown
+
+
 @pytest.mark.parametrize("name", RECORDED)
 def test_the_emulator_gives_what_the_gpu_gave(name: str) -> None:
     tally = replay(vectors()[name], read_record(FOLDER / f"{name}.zip"), EMULATOR)
     assert tally.vectors > 0
     assert not tally.troubles, "\n".join(tally.troubles[:10])
+
+
+def test_kernels_of_the_examples_give_what_the_gpu_gave_and_the_oracle_says() -> None:
+    record = read_record(examples_record(FOLDER))
+    every = list(examples.examples())
+    assert [one.name for one in every] == list(record.inputs), "python -m bench.vectors record examples, on a GPU"
+    tallies, troubles = replay_examples(every, record, EMULATOR)
+    assert not troubles
+    assert {path.stem for folder in examples.FOLDERS for path in folder.glob("*.ptx")} == tallies.keys()
+
+
+def test_a_wrong_example_is_found(tmp_path) -> None:
+    """A byte that is not what the emulator gives; and what the oracle refuses, where bytes may differ."""
+    for title in ("saxpy 1", "softmax 1"):
+        example = next(one for one in examples.examples() if one.name == title)
+        output, _ = examples.run(example, EMULATOR)
+        assert output is not None
+        wrong = output.copy()
+        wrong[0, 6] ^= 0x40
+        path = write_outputs(tmp_path / "a.zip", "a test", [(title, example.fingerprint, wrong)])
+        tallies, troubles = replay_examples([example], read_record(path), EMULATOR)
+        assert troubles
+        assert tallies[title.split()[0]].same == 0
+
+
+def test_the_page_about_them_is_current() -> None:
+    """Forms, vectors and rows of the table's lines, and what is said of the forms."""
+    text = (FOLDER.parents[2] / "docs/vectors.md").read_text(encoding="utf-8")
+    lines = {line.split(" | ")[0].strip("| "): line.strip("| \n").split(" | ")[1:] for line in text.splitlines()
+             if line.startswith("| ")}  # fmt: skip
+    for name, every in vectors().items():
+        forms = {form.form.syntax for one in every for form in (one.expansion, *one.others)}
+        expected = Tally(forms, len(every)).cells()[:2]
+        assert lines[name][:2] == [f"{number:,}" for number in expected], _ANEW
+        assert lines[name][-1] == "0"
+    every_vector = [one for some in vectors().values() for one in some]
+    for why, counts in standing(load_table(), ARCH, every_vector).items():
+        assert lines[why] == [f"{number:,}" for number in counts], _ANEW
+    for path in (path for folder in examples.FOLDERS for path in folder.glob("*.ptx")):
+        assert lines[path.stem][-2:] == ["0", "0"]
+
+
+@pytest.mark.parametrize("seen", ["fault", "printed"])
+def test_how_a_launch_ends_is_seen(seen: str) -> None:
+    """Another end than the recorded one is trouble, as is none."""
+    ending = [one for some in vectors().values() for one in some if one.seen == seen]
+    assert ending
+    for vector in ending:
+        output, _ = run(vector, EMULATOR)
+        assert output is not None
+        other = np.frombuffer(output.tobytes()[:-1] + b"?", np.uint8).reshape(1, -1)
+        for theirs, differs in ((output, False), (other, True), (other[:, :3], True)):
+            record = Record("", {vector.name: fingerprint(vector)}, {vector.name: theirs})
+            assert bool(replay([vector], record, EMULATOR).troubles) == differs
+
+
+def test_a_launch_that_should_fail_and_does_not_has_no_output() -> None:
+    vector = next(one for one in vectors()["trap"])
+    harmless = dataclasses.replace(vector, ptx=vector.ptx.replace("trap;", "membar.cta;"))
+    assert run(harmless, EMULATOR)[0] is None
+    assert run(dataclasses.replace(vector, seen="out"), EMULATOR)[0] is None
 
 
 @pytest.mark.gpu
