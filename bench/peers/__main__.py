@@ -1,4 +1,7 @@
-"""Run other projects' tests of kernels on the emulator: `python -m bench.peers zluda CHECKOUT [--history]`."""
+"""Run other projects' tests of kernels on the emulator: `python -m bench.peers zluda CHECKOUT [--history]`.
+
+`python -m bench.peers files FOLDER` reads, checks and decodes every `.ptx` file below a folder, beside ptxas.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,34 @@ import sys
 import time
 from pathlib import Path
 
-from bench.peers import zluda
+from bench.peers import files, zluda
 from bench.peers.cases import Case, Result, run, table
 from ptxgen.errors import PtxgenError
 from ptxgen.executing.emulator import Emulator
 
 
-def _read(suite: str, checkout: Path, history: bool) -> dict[str, list[Case]]:
-    if suite == "zluda":
-        found = zluda.read_checkout(checkout)
-        suites = {
-            "ZLUDA": [case for case in found if not case.refused],
-            "ZLUDA, 32-bit copies": [case for case in found if case.refused],
-        }
-        if history:
-            suites["ZLUDA, older versions"] = zluda.read_history(checkout)
-        return suites
-    raise PtxgenError(f"no suite {suite}")
+def _read(checkout: Path, history: bool) -> dict[str, list[Case]]:
+    found = zluda.read_checkout(checkout)
+    suites = {
+        "ZLUDA": [case for case in found if not case.refused],
+        "ZLUDA, 32-bit copies": [case for case in found if case.refused],
+    }
+    if history:
+        suites["ZLUDA, older versions"] = zluda.read_history(checkout)
+    return suites
+
+
+def _files(folder: Path, details: bool) -> int:
+    found = files.readings(folder)
+    for reading in found:
+        if reading.differs:
+            verdict = "ptxas takes it" if reading.taken else f"ptxas: {reading.told}"
+            print(f"{reading.path.relative_to(folder)}: {verdict}; {'; '.join(reading.alarms[:3]) or 'nothing here'}",
+                  file=sys.stderr)
+        for reason in reading.refused if details else ():
+            print(f"{reading.path.relative_to(folder)}: {reason}", file=sys.stderr)
+    print(files.table(found))
+    return 0
 
 
 def _told(results: list[Result]) -> None:
@@ -37,7 +51,7 @@ def _told(results: list[Result]) -> None:
 def main() -> int:
     """Exit status 1 if a test failed."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
-    parser.add_argument("suite", choices=["zluda"])
+    parser.add_argument("suite", choices=["zluda", "files"])
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--history", action="store_true", help="older versions of the tests too, from git")
     parser.add_argument("--only", default="", help="only tests whose name has this in it")
@@ -45,7 +59,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     try:
-        suites = _read(asked.suite, asked.checkout, asked.history)
+        if asked.suite == "files":
+            return _files(asked.checkout, asked.details)
+        suites = _read(asked.checkout, asked.history)
     except PtxgenError as error:
         print(error, file=sys.stderr)
         return 2

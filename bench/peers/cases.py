@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -10,7 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ptxgen.assembling import ToolCrashed, ToolMissing, find_ptxas
+from bench.peers.files import asked
+from ptxgen.assembling import ToolMissing, find_ptxas
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import Argument, Launch
 from ptxgen.executing.emulator import Emulator
@@ -21,9 +21,6 @@ from ptxgen.semantics import check_module
 Verdict = Literal["passed", "no values", "refused", "explained", "failed"]
 VERDICTS: tuple[Verdict, ...] = ("passed", "no values", "refused", "explained", "failed")
 Array = npt.NDArray[np.generic]
-
-#: The oldest target that assemblers of CUDA 13 know; what is for older ones goes for it too.
-_OLDEST = 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +110,10 @@ def _judged(case: Case, why: str, alarms: tuple[str, ...] = ()) -> Result:
 def _refused_by_ptxas(ptx: str) -> str:
     """What an assembler has against a text, where there is one: then nobody can say what it means."""
     try:
-        tool = find_ptxas()[0]
-        target = re.search(r"\.target\s+(sm_(\d+)\w*)", ptx)
-        assembly = tool.assemble(ptx, target[1] if target and int(target[2]) > _OLDEST else f"sm_{_OLDEST}")
-    except (ToolMissing, ToolCrashed):
+        taken, told = asked(ptx, find_ptxas()[0])
+    except ToolMissing:
         return ""
-    told = [message.text for message in assembly.messages if not assembly.ok and "aborted" not in message.text]
-    return f"ptxas refuses it: {told[0]}" if told else ""
+    return f"ptxas refuses it: {told}" if told and not taken else ""
 
 
 def _first_line(error: Exception) -> str:

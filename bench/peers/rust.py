@@ -73,8 +73,9 @@ def array(value: Value) -> Array:
     made = np.zeros(len(numbers), dtype)
     for place, number in enumerate(numbers):
         value = number.value
-        whole = isinstance(value, int) and dtype.kind in "iu"
-        made[place] = _bits_of(Number(named, 0), int(value)) if whole else value    # `!0` is of its neighbours' type
+        if isinstance(value, int) and dtype.kind in "iu":
+            value = _bits_of(Number(named, 0), value)       # `!0` is of its neighbours' type
+        made[place] = value
     return made
 
 

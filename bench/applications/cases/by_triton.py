@@ -60,6 +60,11 @@ def _products() -> Iterator[Case]:
     u, v = widened(p).astype("f8"), widened(q).astype("f8")
     yield _case("matmul_bf16", (2, 2), (given(p), given(q), output((m, n), "f4"), *_sizes(m, n, k)),
                 {2: within(u @ v, 2.0**-20 * (np.abs(u) @ np.abs(v)))})
+    # e5m2 is the upper byte of f16
+    high, low = ((x.astype("f2").view("u2") >> 8).astype("u1") for x in (a, b))
+    u, v = ((x.astype("u2") << 8).view("f2").astype("f8") for x in (high, low))
+    yield _case("matmul_fp8", (2, 2), (given(high), given(low), output((m, n), "f4"), *_sizes(m, n, k)),
+                {2: within(u @ v, 2.0**-20 * (np.abs(u) @ np.abs(v)))})
     s, t = rng.integers(-128, 128, (m, k), dtype="i1"), rng.integers(-128, 128, (k, n), dtype="i1")
     yield _case("matmul_i8", (2, 2), (given(s), given(t), output((m, n), "i4"), *_sizes(m, n, k)),
                 {2: exact(s.astype("i4") @ t.astype("i4"))})

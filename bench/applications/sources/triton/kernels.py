@@ -39,8 +39,8 @@ def matmul(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     t = tl.arange(0, BK)
     acc = tl.zeros((BM, BN), dtype=ACC)
     for i in range(0, k, BK):
-        x = tl.load(a + r[:, None] * k + (i + t)[None, :], (r[:, None] < m) & ((i + t)[None, :] < k), other=0)
-        y = tl.load(b + (i + t)[:, None] * n + s[None, :], ((i + t)[:, None] < k) & (s[None, :] < n), other=0)
+        x = tl.load(a + r[:, None] * k + (i + t)[None, :], (r[:, None] < m) & ((i + t)[None, :] < k), other=0.0)
+        y = tl.load(b + (i + t)[:, None] * n + s[None, :], ((i + t)[:, None] < k) & (s[None, :] < n), other=0.0)
         acc = tl.dot(x, y, acc, out_dtype=ACC)
     tl.store(c + r[:, None] * n + s[None, :], acc.to(c.dtype.element_ty), (r[:, None] < m) & (s[None, :] < n))
 
@@ -148,6 +148,7 @@ KERNELS = {
     "triton_matmul_fp16": (matmul, _product("fp16", "fp32"), _FLOATS, {"num_stages": 3}, _AMPERE),
     "triton_matmul_bf16": (matmul, _product("bf16", "fp32"), _FLOATS, {"num_stages": 2}, _AMPERE),
     "triton_matmul_tf32": (matmul, _product("fp32", "fp32"), _FLOATS, {"num_stages": 4}, _AMPERE),
+    "triton_matmul_fp8": (matmul, _product("fp8e5", "fp32"), _FLOATS, {"num_stages": 3}, _AMPERE),
     "triton_matmul_i8": (matmul, _product("i8", "i32"), {**_TILE, "ACC": tl.int32}, {"num_stages": 3}, _AMPERE),
     "triton_matmul_fp64": (
         matmul, _product("fp64", "fp64"), {"BM": 16, "BN": 16, "BK": 16, "ACC": tl.float64}, {}, _AMPERE,
