@@ -70,12 +70,11 @@ def array(value: Value) -> Array:
     named = next((number.type for number in numbers if number.type), "")
     floating = any(not isinstance(number.value, int) for number in numbers)
     dtype = np.dtype(_TYPES[named or ("f64" if floating else "i32")])
+    if dtype.kind in "iu":      # `!0` is of its neighbours' type
+        numbers = [Number(number.type, _bits_of(Number(named, 0), int(number.value))) for number in numbers]
     made = np.zeros(len(numbers), dtype)
     for place, number in enumerate(numbers):
-        value = number.value
-        if isinstance(value, int) and dtype.kind in "iu":
-            value = _bits_of(Number(named, 0), value)       # `!0` is of its neighbours' type
-        made[place] = value
+        made[place] = number.value
     return made
 
 

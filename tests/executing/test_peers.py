@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.peers import zluda
+from bench.peers import files, zluda
 from bench.peers.cases import Case, Excuse, run, table
 from bench.peers.rust import Reader, RustError, array, tokens
+from ptxgen.assembling import ToolMissing
 from ptxgen.errors import PtxgenError
 from ptxgen.executing.emulator import Emulator
 
@@ -119,3 +120,18 @@ def excused(case: Case, mended: Case) -> Case:
 def test_what_is_no_checkout_is_told(tmp_path: Path) -> None:
     with pytest.raises(PtxgenError, match=r"mod\.rs"):
         zluda.read_checkout(tmp_path)
+
+
+def test_a_folder_of_files_is_judged_beside_an_assembler(checkout: Path) -> None:
+    try:
+        found = files.readings(checkout)
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    assert [reading.path.stem for reading in found if not reading.taken] == ["copy"]
+    assert not any(reading.differs for reading in found)
+    assert files.table(found).splitlines()[-1] == "| 7 | 6 | 0 | 7 | 6 | 0 | 1 | 0 |"
+
+
+def test_a_folder_without_files_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PtxgenError, match=r"no \.ptx files"):
+        files.readings(tmp_path)
