@@ -47,6 +47,11 @@ Putter = Callable[[Machine, Lanes, Array], None]
 CARRY = "%cc"
 
 
+def _wrapped(offset: int) -> int:
+    """As a signed number of 64 bits: what is added to an address may be written as a large unsigned one."""
+    return (offset + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 @dataclass(slots=True)
 class Site:
     """`words` are the opcode's parts after the name, `types` those of them that are types, in order."""
@@ -145,7 +150,7 @@ class Site:
         start = symbol.address if isinstance(symbol, VariableSymbol) else 0
         if isinstance(symbol, VariableSymbol) and symbol.frame:
             place = self.place_of(symbol)
-            return lambda m, lanes: (place(m, lanes) + offset).astype(dtype)
+            return lambda m, lanes: (place(m, lanes) + _wrapped(offset)).astype(dtype)
         wrapped = (start + offset) & (1 << dtype.itemsize * 8) - 1
         constant = np.array([wrapped], dtype)
         return lambda m, lanes: constant
@@ -288,9 +293,9 @@ class Site:
         """(int64 addresses, space): the space of a named variable where the opcode leaves it open."""
         if not isinstance(operand, Address) or operand.components:
             raise self.unsupported("an address is needed")
-        offset = np.int64(operand.offset)
+        offset = np.int64(_wrapped(operand.offset))
         if operand.base is None:
-            constant = np.array([operand.offset], np.int64)
+            constant = np.array([offset], np.int64)
             return (lambda m, lanes: constant), space
         symbol = self.scope.find(operand.base.text)
         if isinstance(symbol, VariableSymbol):
@@ -301,7 +306,7 @@ class Site:
             if symbol.frame:
                 place = self.place_of(symbol)
                 return (lambda m, lanes: place(m, lanes) + offset), symbol.space
-            constant = np.array([symbol.address + operand.offset], np.int64)
+            constant = np.array([_wrapped(symbol.address + operand.offset)], np.int64)
             return (lambda m, lanes: constant), symbol.space
         get = self.bits(operand.base, "b64") if self._width(operand.base) == 64 else self.bits(operand.base, "b32")
 
@@ -318,7 +323,7 @@ class Site:
         symbol = self.scope.find(base.text) if base is not None else None
         if not isinstance(operand, Address) or not isinstance(symbol, RegisterSymbol):
             return None
-        return symbol.slot, operand.offset
+        return symbol.slot, _wrapped(operand.offset)
 
     def place_of(self, symbol: VariableSymbol) -> Getter:
         """The address of a variable in the running function's frame, int64."""
