@@ -74,7 +74,7 @@ class Emulator:
         self, ptx: str, entry: str | None, launch: Launch, arguments: Sequence[Argument], *, arch: str | None = None,
         watchers: Sequence[Watcher] = (),
     ) -> Outcome:
-        """Launch once; see `Executor.run`. `arch` changes nothing: semantics do not depend on the target.
+        """Launch once; see `Executor.run`. `arch` changes nothing: a text means what its own `.target` says.
 
         `watchers`, such as a `Trace` or a `Profile`, are told of every step.
         """
