@@ -13,7 +13,7 @@ from bench.mutants.kernels import Correct, patterns
 from ptxgen.executing import Buffer
 from ptxgen.executing.emulator import Emulator
 
-EMULATOR = Emulator(step_limit=50_000)
+EMULATOR = Emulator(step_limit=8_000)
 KERNELS = {kernel.name.split("/")[1]: kernel for kernel in patterns()}
 
 

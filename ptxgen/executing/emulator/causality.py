@@ -53,6 +53,8 @@ class Causality:
     #: By place: by scope and whom it reaches, the clock that a reader there hears of.
     places: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
     earlier: dict[int, Earlier] = field(default_factory=dict)
+    versions: dict[int, int] = field(default_factory=dict)         # by place: how often something was said there
+    heard: Array = field(default_factory=lambda: np.zeros((2, 0), np.int64))           # last place and version heard
     sequential: dict[int, int] = field(default_factory=dict)       # by block: time of its last such fence
     arrived: dict[int, int] = field(default_factory=dict)          # by mbarrier or cluster: clock of who has come
     completed: dict[int, int] = field(default_factory=dict)        # of the phase that was over last
@@ -62,6 +64,7 @@ class Causality:
         """A new batch: nobody knows anything; shared memory is new, global memory keeps its clocks."""
         self.first_tag = first_tag
         self.known = np.zeros(lanes, np.int32)
+        self.heard = np.full((2, lanes), -1, np.int64)
         self.seen, self.passed = np.zeros((LEVELS, lanes), np.int32), np.zeros((LEVELS, lanes), np.int32)
         self.fenced = np.zeros((LEVELS, 4, lanes), np.int32)
         self.earlier = {place: one for place, one in self.earlier.items() if place % 4 != SPACES["shared"]}
@@ -111,7 +114,7 @@ class Causality:
         places = granules.astype(np.int64) * 4 + SPACES[space]
         if old is not None and telling.any():
             self._keep_earlier(places, lanes, telling, now, old)
-        busy = np.flatnonzero(telling | marked[granules])
+        busy = np.flatnonzero(telling | (marked[granules] & ~self._has_heard(places, lanes, role)))
         late: list[tuple[int, int]] = []
         turns = 2 if busy.size > _MOST_TURNS else 1
         for turn in range(turns):
@@ -126,7 +129,9 @@ class Causality:
                     self._hear(order, lane, earlier.told, role)
                 elif role.reads and listens and told:
                     self._hear(order, lane, told, role)
+                    self.heard[:, lane] = place, self._version(place, role)
                 if speaks and wrote is not None and wrote[number]:
+                    self.versions[place] = self.versions.get(place, 0) + 1
                     if role.overwrites:
                         told.clear()
                     if told or telling[number]:
@@ -136,6 +141,19 @@ class Causality:
             if earlier is not None and role.reads:
                 earlier.looked.add(self._block(int(lanes[number])))
         return late
+
+    def _version(self, place: int, role: Role) -> int:
+        return self.versions.get(place, 0) * 2 * LEVELS + 2 * role.level + role.acquires
+
+    def _has_heard(self, places: Array, lanes: Array, role: Role) -> Bools:
+        """Which lanes heard the same at the same place when they last heard something: those that go round."""
+        if role.overwrites:
+            return np.zeros(lanes.size, np.bool_)
+        same = self.heard[0, lanes] == places
+        for place in np.unique(places[same]).tolist():
+            here = same & (places == place)
+            same[here] = self.heard[1, lanes[here]] == self._version(place, role)
+        return np.asarray(same)
 
     def _keep_earlier(self, places: Array, lanes: Array, telling: Bools, now: int, old: Array) -> None:
         for number in np.flatnonzero(telling)[np.unique(places[telling], return_index=True)[1]].tolist():
@@ -308,9 +326,9 @@ class Causality:
 
     def _learn(self, order: Order, lanes: Array, numbers: Array) -> None:
         """Add a clock to what each lane knows; what it says of the lane's own block counts as a barrier."""
-        pairs, back = np.unique(np.stack([self.known[lanes], numbers]), axis=1, return_inverse=True)
-        joined = np.array([self.clocks.join(one, other) for one, other in pairs.T.tolist()], np.int32)
-        self.known[lanes] = joined[back.reshape(-1)]
+        pairs, back = np.unique(self.known[lanes].astype(np.int64) << 32 | numbers, return_inverse=True)
+        joined = [self.clocks.join(pair >> 32, pair & 0xFFFFFFFF) for pair in pairs.tolist()]
+        self.known[lanes] = np.array(joined, np.int32)[back]
         blocks = (self.first_tag - 1 + lanes) // self.clocks.shape.threads
         until = self.clocks.until(numbers.astype(np.int64), -2 - 2 * blocks.astype(np.int64))
         if (until > order.block_sync[lanes]).any():

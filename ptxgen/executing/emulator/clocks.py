@@ -21,6 +21,17 @@ _MOST_ENTRIES = 1024
 _MOST_CLOCKS = 200_000
 
 
+#: Units lie between this and its negative.
+_FARTHEST = 1 << 44
+
+
+def _pairs(ids: Array, units: Array) -> tuple[list[tuple[int, int]], Array]:
+    """The different pairs of a clock and a unit, and which of them each element has."""
+    keys, back = np.unique(ids * (2 * _FARTHEST) + (units + _FARTHEST), return_inverse=True)
+    numbers, rest = np.divmod(keys, 2 * _FARTHEST)
+    return list(zip(numbers.tolist(), (rest - _FARTHEST).tolist(), strict=True)), back
+
+
 @dataclass(slots=True)
 class Clocks:
     """All clocks, by number; number 0 knows nothing. None is ever changed."""
@@ -69,18 +80,16 @@ class Clocks:
 
     def until(self, ids: Array, units: Array) -> Array:
         """The time up to which each clock knows a unit itself."""
-        pairs, back = np.unique(np.stack([ids, units]), axis=1, return_inverse=True)
-        until = [self.made[number].get(unit, 0) for number, unit in pairs.T.tolist()]
-        return np.asarray(until, np.int64)[back.reshape(-1)]
+        pairs, back = _pairs(ids, units)
+        return np.array([self.made[number].get(unit, 0) for number, unit in pairs], np.int64)[back]
 
     def until_tag(self, ids: Array, tags: Array) -> Array:
         """The time up to which each clock knows who a tag stands for."""
-        pairs, back = np.unique(np.stack([ids, tags]), axis=1, return_inverse=True)
-        for number, tag in pairs.T.tolist():
+        pairs, back = _pairs(ids, tags)
+        for number, tag in pairs:
             if (number, tag) not in self.answers:
                 self.answers[number, tag] = self._search(self.made[number], tag)
-        until = [self.answers[number, tag] for number, tag in pairs.T.tolist()]
-        return np.asarray(until, np.int64)[back.reshape(-1)]
+        return np.array([self.answers[pair] for pair in pairs], np.int64)[back]
 
     def _search(self, clock: Clock, tag: int) -> int:
         """Of accesses by several threads only the last one's time is kept, so that where several of them are known it
