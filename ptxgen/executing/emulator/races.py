@@ -69,6 +69,13 @@ class Shape:
 
     def merge(self, first: Tags, second: Tags) -> Tags:
         """The tag for "both of these"; the tags differ and neither is 0."""
+        if first.size and self.threads % 32 == 0 and min(np.minimum.reduce(first), np.minimum.reduce(second)) > 0:
+            # Single threads, as mostly.
+            one, other = first - 1, second - 1
+            block = one // self.threads
+            both = np.where(block == other // self.threads, -2 - 2 * block, SEVERAL_BLOCKS)
+            warp = one >> 5
+            return np.where(warp == other >> 5, -3 - 2 * warp, both)
         warp = self.warp(first)
         together = (warp >= 0) & (warp == self.warp(second))
         if together.all():
@@ -297,11 +304,17 @@ def _set_down(trace: Trace, touch: Touch, order: Order, *, private: bool) -> Non
     others = (tags != 0) & (tags != me)
     if private:
         others &= trace.time[where] >= touch.by_granule(touch.block_sync)
+    if order.plain and others.any():
+        # Threads of several blocks stay that: nothing plain orders them, whoever comes.
+        lasting = others & (tags == SEVERAL_BLOCKS)
+        if lasting.any():
+            new = np.where(lasting, SEVERAL_BLOCKS, me).astype(me.dtype)
+            others &= ~lasting
     if others.any():
         places = np.flatnonzero(others)
         old, mine = tags[places], me[places]
         past = _behind(trace, touch, places, mine, order)
-        new = me.copy()
+        new = me.copy() if new is me else new
         new[places] = np.where(past, mine, order.shape.merge(old, mine))
     trace.tag[where] = new
     trace.time[where] = touch.time
