@@ -137,11 +137,11 @@ def stepping(lengths: Sequence[int] = (10, 100, 1000), appended: int = 200, thre
 
         def grow(stepper: Stepper = stepper, state: Any = state) -> float:
             stepper.restore(state)
-            begin = time.perf_counter()
+            begin = time.process_time()
             for number in range(appended):
                 stepper.append(_STATEMENTS[number % len(_STATEMENTS)])
                 stepper.go_on()
-            return (time.perf_counter() - begin) / appended
+            return (time.process_time() - begin) / appended
 
         each = min(grow() for _ in range(_REPEATS))
         stepper.restore(state)

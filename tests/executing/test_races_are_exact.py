@@ -13,7 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ptxgen.executing import Buffer, Launch, Outcome
-from ptxgen.executing.emulator import Emulator, races
+from ptxgen.executing.emulator import Emulator, launching, races, schedule
+from ptxgen.executing.emulator.machine import Report, make_order, start_batch
 from ptxgen.executing.emulator.memory import Region
 
 _WORDS = 64
@@ -168,6 +169,25 @@ def test_a_full_log_changes_nothing(body: str, most: int) -> None:
         patch.setattr(races, "_MOST_GRANULES", most * 40)
         patch.setattr(races, "_MOST_SHARED", most * 40)
         assert run(body, 2, 64, 512).faults == found.faults
+
+
+def test_copies_of_a_machine_have_logs_of_their_own() -> None:
+    words, launch = [Buffer(np.arange(_WORDS, dtype=np.uint32))] * 2, Launch((2, 1, 1), (64, 1, 1))
+    program = Emulator().program(_HEAD + meeting(1, 33, -65, -97) + "\nret;\n}\n", None)
+    memory = launching.prepare(program, launch, words)
+    regions = {**memory.regions, **launching.private_regions(program, launch, 2)}
+    machine = start_batch(launch, 0, 2, program, regions, Report(), make_order(launch, fenced=False), [])
+    limits: dict[str, Any] = {"step_limit": 1000, "deadline": float("inf"), "seconds": 1}
+    first = next(number for number, step in enumerate(program.steps) if step.opcode.startswith("st"))
+    schedule.run(machine, program, until=first, **limits)
+    traces = machine.regions["global"].reads, machine.copy().regions["global"].reads
+    assert [len(trace.log) for trace in traces if trace is not None] == [2, 2]
+    told = []
+    for each in (machine.copy(), machine.copy(), machine):
+        schedule.run(each, program, **limits)
+        told.append([fault.message for fault in each.report.faults])
+    assert told[0] == told[1] == told[2]
+    assert "several threads read" in told[0][0]
 
 
 def test_the_kernels_race_and_do_not() -> None:
