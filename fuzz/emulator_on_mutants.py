@@ -30,7 +30,7 @@ from ptxgen.executing import Argument, Buffer, Launch, Scalar
 from ptxgen.executing.emulator import Emulator
 
 _TESTS = Path(__file__).resolve().parents[1] / "tests"
-#: Seconds that a launch may take by its limit, and that it may take besides, reading and decoding included.
+#: Seconds that a launch may take by its limit, and of CPU that it may take besides, reading and decoding included.
 LIMIT, BESIDES = 3.0, 6.0
 #: Bytes of the whole process.
 MOST = 4 << 30
@@ -64,7 +64,7 @@ def launch_of(seed: int, others: Sequence[str]) -> tuple[str, Launch, list[Argum
 def verdict(emulator: Emulator, seed: int, others: Sequence[str]) -> tuple[str, bool]:
     """What became of one, in a word, and whether that is as it should be."""
     text, launch, given = launch_of(seed, others)
-    begun = time.monotonic()
+    begun = time.process_time()
     try:
         outcome = emulator.run(text, None, launch, given)
         word: str = outcome.faults[0].kind if outcome.faults else "ran"
@@ -75,7 +75,7 @@ def verdict(emulator: Emulator, seed: int, others: Sequence[str]) -> tuple[str, 
             raise
         traceback.print_exc()
         return f"{type(error).__name__} is no verdict", False
-    seconds = time.monotonic() - begun
+    seconds = time.process_time() - begun
     return (word, True) if seconds < LIMIT + BESIDES else (f"{word} after {seconds:.0f} s", False)
 
 

@@ -45,7 +45,8 @@ def _item(w: Writer, place: Place, room: int) -> Item:
             weighted.append((2, calls.call))
     weighted += [(8, local_array)] if w.layout.local else []
     if w.is_kernel and w.layout.cell:
-        weighted += [(9, own_cell), (1, copy), (3, accumulate)] if place.phase == "own" else [(10, cell_of_another)]
+        weighted += [(9, own_cell), (3, accumulate)] if place.phase == "own" else [(10, cell_of_another)]
+        weighted += [(1, copy)] if not w.scalar_only else []
     if room > 6 and place.depth < _DEEPEST:
         weighted += [(5, _branch), (4, _loop), (2, _region)]
         if w.is_kernel and place.uniform:

@@ -24,7 +24,7 @@ _NOT_A_NUMBER = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E0
 #: Instructions that copy a float bit for bit. Of others the manual leaves open which NaN an f64 is; of these it does
 #: for narrower types too, or assemblers take them for copies where both operands are the same.
 _COPIES = frozenset({"mov", "selp", "slct", "ld"})
-_NAN_IS_OPEN = frozenset({"neg", "abs", "min", "max"})
+_NAN_IS_OPEN = frozenset({"neg", "abs", "min", "max", "cvt"})
 #: Under a false guard, code that ptxas makes for these changes the result all the same.
 LOSES_ITS_GUARD = frozenset({"testp", "set"})
 #: What a simple interpreter follows.
@@ -89,7 +89,7 @@ def emit(
 
 
 def loses_its_guard(form: Expansion) -> bool:
-    return form.name in LOSES_ITS_GUARD or form.name in _VIDEO
+    return form.name in LOSES_ITS_GUARD or (form.name in ("vadd4", "vsub4") and form.opcode.endswith(".add"))
 
 
 def one_nan(w: Writer, register: str, kind: str) -> None:
@@ -132,6 +132,8 @@ def _operand(
         if operand.type in _FLOATS:
             prefix, digits = _FLOAT_PREFIX[operand.type]
             return f"{prefix}{w.dice.pick(_FLOATS[operand.type]):0{digits}X}"
+        if form.name in ("shl", "shr"):
+            return str(w.dice.below(80))             # of larger ones ptxas takes 16 bits where the value has 16
         if operand.type[0] in "usb" and operand.type[1:] in ("16", "32", "64"):
             return literal(w, operand.type)
     return w.register(kind)

@@ -16,7 +16,8 @@ _STATEMENT = re.compile(r"\t(?:@!?\S+ )?([a-z]\w*)(\S*) (.*);")
 _REGISTER = re.compile(r"%t?(" + "|".join(sorted(REGISTERS, key=len, reverse=True)) + r")_\d+\b|%hash\b")
 #: Addresses differ from one executor to another, and what atomics found in accumulators from one run to another.
 _ADDRESSES = re.compile(
-    r"%(out|values|first_values|local|all|own|sums|cells)\w*|function_|accumulators|%given|mov\.u64 \S+, \w+;"
+    r"%(out|values|first_values|local|all|own|sums|cells)\w*|function_|accumulators|%given|"
+    r"selp\.b64 %tb64_\d+, %tb64|, 1, %tb64|mov\.u64 \S+, \w+;"
 )
 #: What has no register for a result first, and what nothing may follow.
 _SILENT = frozenset({"st", "bra", "brx", "bar", "barrier", "ret", "exit", "call", "red"})
@@ -43,10 +44,12 @@ def traced(kernel: Kernel, ptx: str = "") -> Traced:
     lines: list[str] = []
     statements: list[tuple[str, str]] = []
     begun = False
-    for line in body.splitlines():
+    texts = body.splitlines()
+    for line, after in zip(texts, [*texts[1:], ""], strict=True):
         lines.append(line)
         begun = begun or "%out, %thread" in line
-        for register in _results(line) if begun else ():
+        # What is made one NaN in the next lines may be any NaN here.
+        for register in _results(line) if begun and "setp.nan" not in after else ():
             lines += _store(register, f"[%out+{8 * (WORDS + len(statements))}]")
             statements.append((line.strip(), register))
     text = head + entry + "\n".join(lines) + "\n"
