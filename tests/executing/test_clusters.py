@@ -184,7 +184,8 @@ def test_without_a_space_addresses_are_generic(instruction: str, operands: str) 
 
 
 @pytest.mark.parametrize(("used", "counted"), [(0, 0), (1, 128), (128, 128), (129, 256), (4160, 4224)])
-def test_the_size_of_shared_memory_is_counted_in_units(used: int, counted: int) -> None:
+@pytest.mark.parametrize("asked", ["", "mov.b32 %r8, %reserved_smem_offset_end;"])
+def test_the_size_of_shared_memory_is_counted_in_units(used: int, counted: int, asked: str) -> None:
     held = f".shared .align 1 .b8 held[{used}]; mov.u32 %r9, held;" if used else ""
     ptx = f""".version 8.6
     .target sm_90
@@ -192,7 +193,7 @@ def test_the_size_of_shared_memory_is_counted_in_units(used: int, counted: int) 
     .visible .entry k(.param .u64 out)
     {{ .reg .b32 %r<32>; .reg .b64 %rd<4>; {held}
     ld.param.u64 %rd1, [out]; mov.u32 %r1, %total_smem_size; mov.u32 %r2, %aggr_smem_size;
-    st.global.v2.b32 [%rd1], {{%r1, %r2}}; ret; }}"""
+    st.global.v2.b32 [%rd1], {{%r1, %r2}}; {asked} ret; }}"""
     outcome = EMULATOR.run(ptx, "k", Launch((1, 1, 1), (1, 1, 1)), [Buffer(np.zeros(2, np.uint32))])
     assert outcome.ok, outcome.faults
     assert outcome.buffers[0].tolist() == [counted, used + 1024]  # type: ignore[union-attr]

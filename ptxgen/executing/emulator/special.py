@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxgen.executing.emulator.machine import Machine, clusters_of
+from ptxgen.executing.emulator.memory import FIRST_ADDRESS
 from ptxgen.executing.emulator.values import Array
 from ptxgen.executing.protocol import Dim3
 
@@ -76,7 +77,9 @@ def _warp(m: Machine) -> Array:
 
 
 def _shared_size(m: Machine) -> int:
-    return sum(e.size for e in m.regions["shared"].extents) if "shared" in m.regions else 0
+    """Of the block's own variables."""
+    extents = m.regions["shared"].extents if "shared" in m.regions else ()
+    return sum(extent.size for extent in extents if extent.start >= FIRST_ADDRESS["shared"])
 
 
 def _shared_units(m: Machine) -> int:
