@@ -2,8 +2,12 @@
 follows the manual.
 
 - `testp` under a guard: the guard is lost, and the predicate is written in any case.
-- `set` with a float or 16-bit source or result under a guard: part of the code that stands for it has no guard.
+- `set` with a 16-bit source or result, or a float result, and `vadd4` and `vsub4` with `.add`, under a guard: part of
+  the code that stands for them has no guard.
+- `shl.b16`, `shr.u16` and `shr.s16` by a constant: 16 bits of it count, so that 65536 is none at all.
 - `madc.hi` over 64 bits where the carry is known to be 0: with optimisation the product is lost.
+- `set` with an f16 or bf16 result in a kernel with an out-of-line division, root or reciprocal: with optimisation 1.0
+  is the integer 1.
 """
 
 from __future__ import annotations
@@ -39,6 +43,20 @@ def test_a_guard_that_says_no_keeps_a_predicate(kind: str, before: int) -> None:
 def test_a_guard_that_says_no_keeps_a_word(opcode: str, target: str, source: str, kept: int) -> None:
     assert result(f"""setp.eq.u32 %p1, 0, 1; mov.u32 {target}, {kept}; mov.f32 %f1, 0f3F800000; mov.u16 %rs1, 35;
     @%p1 {opcode} {target}, {source}, {source}; cvt.u64.u32 %rd5, {target};""") == kept
+
+
+@pytest.mark.parametrize(("opcode", "value", "expected"), [
+    ("shl.b16", 0x0B2D, 0), ("shr.u16", 0x2C45, 0), ("shr.s16", 0x2C45, 0), ("shr.s16", 0x8C45, 0xFFFF),
+])  # fmt: skip
+@pytest.mark.parametrize("amount", [16, 65536, 1 << 20, 1 << 26])
+def test_all_bits_of_a_constant_amount_count(opcode: str, value: int, expected: int, amount: int) -> None:
+    assert result(f"mov.b16 %rs1, {value}; {opcode} %rs2, %rs1, {amount}; cvt.u64.u16 %rd5, %rs2;") == expected
+
+
+@pytest.mark.parametrize(("opcode", "one"), [("set.ne.f16.f16", 0x3C00), ("set.ne.bf16.bf16", 0x3F80)])
+def test_true_is_the_number_of_the_type(opcode: str, one: int) -> None:
+    assert result(f"""mov.f32 %f1, 0f3F800000; rcp.rp.f32 %f1, %f1; mov.b16 %rs1, 35; mov.b16 %rs2, 36;
+    {opcode} %rs3, %rs1, %rs2; cvt.u64.u16 %rd5, %rs3;""") == one
 
 
 @pytest.mark.parametrize("sign", ["u", "s"])
