@@ -51,7 +51,7 @@ def _vector(forms: Sequence[Expansion], arch: str, name: str) -> Vector:
     writer = _Writer(name, "generic" in name)
     for number, expansion in enumerate(forms):
         writer.form(expansion, number)
-    body = f"""setp.eq.u32 %p1, %thread, 0; mov.u32 %r20, %cluster_ctarank; add.u32 %r21, %tile, 0;
+    body = f"""setp.eq.u32 %p1, %thread, 0;
 and.b32 %r22, %thread, 7; setp.ne.u32 %p4, %r22, 0; setp.eq.u32 %p2, %index, 0;
 {"".join(writer.declarations)}{"".join(writer.first)}{MEET}{"".join(writer.middle)}{MEET}{"".join(writer.last)}{MEET}"""
     return whole(

@@ -224,7 +224,8 @@ mov.u32 %r10, %r3;
 
 
 def _stack(expansion: Expansion) -> tuple[str, str]:
-    """Room that is taken and given back in a loop, larger by thread; what lies in older room stays."""
+    """Room that is taken and given back in a loop, larger by thread; what lies in older room stays, and the next room
+    is where the one given back was."""
     save = restore = ""
     alloca = "alloca.u64 %d2, %d1;"
     if expansion.name == "alloca":
@@ -234,10 +235,11 @@ def _stack(expansion: Expansion) -> tuple[str, str]:
     aligned = 63 if "immAlign" in operands(expansion) else 7
     return "", f"""mul.wide.u32 %d1, %r2, 16; add.u64 %d1, %d1, 16;
 {alloca}
-mov.u64 %d3, %d2; st.local.u32 [%d3], %r1; mov.u32 %r6, 0;
+mov.u64 %d3, %d2; st.local.u32 [%d3], %r1; mov.u32 %r6, 0; mov.u64 %d7, 0;
 $L_1:
 {save}
 {alloca}
+setp.eq.u64 %p2, %d2, %d7; selp.u32 %r7, 1000, 0, %p2; add.u32 %r10, %r10, %r7; mov.u64 %d7, %d2;
 st.local.u32 [%d2+4], %r6; ld.local.u32 %r7, [%d2+4]; mad.lo.u32 %r10, %r10, 3, %r7;
 and.b64 %d6, %d2, {aligned}; cvt.u32.u64 %r8, %d6; add.u32 %r10, %r10, %r8;
 {restore}

@@ -56,6 +56,7 @@ def warp_vectors(table: Table, arch: str) -> Iterator[Vector]:
             # A lane of the other part must not be asked, so a shuffle goes between lanes of one parity.
             if expansion.name not in ("shfl", "activemask") or parts == "by lane":
                 yield _divergent(expansion, arch, parts)
+    yield from _registers(table, arch)
 
 
 def _divergent(expansion: Expansion, arch: str, parts: str) -> Vector:

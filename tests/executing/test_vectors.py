@@ -6,6 +6,7 @@ The records are made by `python -m bench.vectors record` on a machine with a GPU
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 
 import numpy as np
@@ -184,3 +185,23 @@ def test_words_fit_their_type_and_show_its_edges(type_name: str) -> None:
 
 def test_every_word_is_every_word() -> None:
     assert len(set(every_word(16).tolist())) == 1 << 16
+
+
+@pytest.mark.parametrize(("instruction", "name"), [
+    ("bar", "bar.sync a"), ("bar", "bar.warp.sync membermask"), ("barrier", "barrier.cluster.wait.acquire"),
+    ("fence", "fence.acq_rel.gpu"), ("fence", "fence.release.cta"), ("mbarrier", "mbarrier.inval.shared.b64 addr"),
+    ("cp", "cp.async.wait_all"), ("cp", "cp.async.cg.shared.global dst, src, cp_size"),
+    ("cp", "cp.async.bulk.global.shared::cta.bulk_group dstMem, srcMem, size"),
+    ("mapa", "mapa.u64 d u64, a u64, b u32"), ("redux", "redux.sync.add.s32"), ("exit", "exit"),
+    ("shfl", "shfl.sync.bfly.b32"), ("stackrestore", "stackrestore.u64 a"),
+])
+def test_a_whole_kernel_shows_its_form(instruction: str, name: str) -> None:
+    """Without the form's statements it ends in a fault or gives something else."""
+    vector = next(one for one in vectors()[instruction] if one.name.startswith(name) and "tile[8192]" in one.ptx)
+    opcode = vector.expansion.opcode.replace(".", r"\.")
+    without = re.sub(rf"(?<![\w.])(@!?%p\d+ )?{opcode}(?![\w.:])[^;\n]*;", "", vector.ptx)
+    assert without != vector.ptx
+    whole, why = run(vector, EMULATOR)
+    assert whole is not None, why
+    lacking, _ = run(dataclasses.replace(vector, ptx=without), EMULATOR)
+    assert lacking is None or (lacking != whole).any()
