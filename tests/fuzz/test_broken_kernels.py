@@ -13,15 +13,15 @@ EMULATOR = Emulator(step_limit=5_000, time_limit=LIMIT)
 OTHERS = written_by_hand()
 
 
-@pytest.mark.parametrize("seed", range(0, 48, 12))
+@pytest.mark.parametrize("seed", range(0, 24, 8))
 def test_broken_kernels_get_a_verdict(seed: int) -> None:
-    found = [verdict(EMULATOR, one, OTHERS) for one in range(seed, seed + 12)]
+    found = [verdict(EMULATOR, one, OTHERS) for one in range(seed, seed + 8)]
     assert [word for word, right in found if not right] == []
 
 
 def test_most_of_them_can_still_be_read() -> None:
-    words = [verdict(EMULATOR, seed, OTHERS)[0] for seed in range(100, 120)]
-    assert words.count("PtxSyntaxError") < 14
+    words = [verdict(EMULATOR, seed, OTHERS)[0] for seed in range(100, 112)]
+    assert words.count("PtxSyntaxError") < 9
 
 
 def test_what_is_no_verdict_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,13 +30,13 @@ def interpreted(kernel: Kernel) -> np.ndarray:
     return np.concatenate([np.frombuffer(buffers[number], np.uint64) for number in (1, 3)])
 
 
-@pytest.mark.parametrize("seed", range(1000, 1008))
+@pytest.mark.parametrize("seed", range(1000, 1005))
 def test_the_emulator_agrees_with_itself(seed: int) -> None:
     """Whatever runs at once, whoever looks on, and however the kernel is written down."""
     assert list(disagreements(make(seed, statements=30))) == []
 
 
-@pytest.mark.parametrize("seed", range(2000, 2030))
+@pytest.mark.parametrize("seed", range(2000, 2020))
 def test_the_emulator_agrees_with_a_simple_interpreter(seed: int) -> None:
     kernel = make(seed, statements=60, scalar_only=True)
     result = run(kernel, EMULATOR)
@@ -52,7 +52,7 @@ def test_a_kernel_that_grows_gives_what_the_whole_one_gives(seed: int) -> None:
     assert grown(kernel, begun).digest == run(kernel, EMULATOR).digest
 
 
-@pytest.mark.parametrize("seed", range(4000, 4008))
+@pytest.mark.parametrize("seed", range(4000, 4005))
 def test_the_checker_and_the_assemblers_take_every_kernel(seed: int) -> None:
     try:
         assemblers = find_ptxas()
