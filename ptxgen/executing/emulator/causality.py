@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ptxgen.executing.emulator.clocks import PLACES, Clock, Clocks
+from ptxgen.executing.emulator.clocks import PLACES, Clock, Clocks, Earlier
 from ptxgen.executing.emulator.races import SEVERAL_BLOCKS, Order, Tags
 from ptxgen.executing.emulator.scopes import BLOCK, LEVELS, Role
 from ptxgen.executing.emulator.values import Array, Bools
@@ -25,18 +25,6 @@ from ptxgen.executing.emulator.values import Array, Bools
 SPACES = {"global": 0, "shared": 1, "local": 2, "const": 3}
 #: Lanes of one instruction of which each in its turn hears what those before it said.
 _MOST_TURNS = 4096
-
-
-@dataclass(slots=True)
-class Earlier:
-    """What a place held, and said, before its last change that says something, and the blocks that have seen that."""
-
-    value: int
-    width: int                                 # bytes
-    told: dict[tuple[int, int], int]
-    time: int
-    tags: Array                                # of who changed it
-    looked: set[int]
 
 
 @dataclass(slots=True)
@@ -278,13 +266,12 @@ class Causality:
     def _say(
         self, order: Order, lane: int, place: int, told: dict[tuple[int, int], int], role: Role, now: int
     ) -> None:
+        released = self._alone(order, lane, now) if role.releases else 0
+        # Whoever sees this access has seen those to the same place before it.
+        here = self.clocks.new({PLACES - place: now + 1})
         for reach in range(role.level + 1):
-            mine = self._covered(lane, reach)
-            if role.releases:
-                mine = self.clocks.join(mine, self._together(order, np.array([lane]), now))
+            mine = self.clocks.join(self._covered(lane, reach), released)
             audience = self._audience(reach, lane)
-            # Whoever sees this access has seen those to the same place before it.
-            here = self.clocks.new({PLACES - place: now + 1})
             before = told.get(audience, 0)
             if before or mine:
                 told[audience] = self.clocks.join(self.clocks.join(before, mine), here)
@@ -299,6 +286,16 @@ class Causality:
         warp = self.clocks.warp(tag)
         own = {tag: time, -3 - 2 * warp: warp_sync, -2 - 2 * (warp // self.clocks.shape.warps): block_sync}
         return self.clocks.join(covered, self.clocks.join(known, self.clocks.new(own)))
+
+    def _alone(self, order: Order, lane: int, now: int) -> int:
+        """What one lane knows and has done before `now`."""
+        tag = self.first_tag + lane
+        warp = self.clocks.warp(tag)
+        own = {
+            tag: now, -3 - 2 * warp: int(order.warp_sync[lane]),
+            -2 - 2 * (warp // self.clocks.shape.warps): int(order.block_sync[lane]),
+        }
+        return self.clocks.join(int(self.known[lane]), self.clocks.new(own))
 
     def _together(self, order: Order, lanes: Array, now: int) -> int:
         """What these lanes and all that they know have done before `now`."""

@@ -135,3 +135,15 @@ class Clocks:
         self.joins.clear()
         self.answers.clear()
         return numbers
+
+
+@dataclass(slots=True)
+class Earlier:
+    """What a place held, and said, before its last change that says something, and the blocks that have seen that."""
+
+    value: int
+    width: int                                 # bytes
+    told: dict[tuple[int, int], int]
+    time: int
+    tags: Array                                # of who changed it
+    looked: set[int]
