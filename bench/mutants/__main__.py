@@ -2,7 +2,7 @@
 
     python -m bench.mutants                    patterns of threads that work together; about a minute
     python -m bench.mutants --source contract --source twins
-    python -m bench.mutants --show silent      which mutants change nothing and are not reported
+    python -m bench.mutants --show same        which mutants change nothing and are not reported
 
 A mutant is *refused* where it is no kernel any more (its state space or its operands do not fit), *reported*, *seen
 in the result*, or *same*: nothing is reported and the result is the correct one. Exit status 1 where a correct kernel

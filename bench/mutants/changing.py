@@ -61,19 +61,6 @@ def _dropped(pattern: str) -> _Change:
     return change
 
 
-def _replaced(pattern: str, *replacements: str) -> _Change:
-    """Another opcode."""
-    compiled = re.compile(pattern)
-
-    def change(line: _Line) -> Iterator[str]:
-        for replacement in replacements:
-            new = compiled.sub(replacement, line.opcode, count=1)
-            if new != line.opcode:
-                yield line.with_(opcode=new)
-
-    return change
-
-
 def _wait_dropped(line: _Line) -> Iterator[str]:
     """The jump back of a loop that waits; marked by `mutants`, which knows the lines before."""
     if line.opcode == "bra" and line.guard:
@@ -255,11 +242,9 @@ def mutants(text: str) -> Iterator[Mutant]:
     for kind, change in CHANGES.items():
         for number, written in enumerate(lines):
             found = _STATEMENT.match(written)
-            if found is None or number < begin or (change is _wait_dropped) != (
-                number in known and change in {_wait_dropped, _branch_dropped}
-            ):
+            if found is None or number < begin:
                 continue
-            if change is _branch_dropped and number in known:
+            if (change is _wait_dropped and number not in known) or (change is _branch_dropped and number in known):
                 continue
             for new in change(_Line(found.group(1), found.group(2), found.group(3) or "")):
                 other = [*lines[: begin + 1], _DECLARED, *lines[begin + 1 : number], new, *lines[number + 1 :]]

@@ -119,9 +119,10 @@ class Findings:
 def _check_emulated(executor: str, flag: str) -> None:
     """Raises UsageError where a GPU was asked for what only the emulator does."""
     if executor == "gpu":
+        watches = flag in {"--trace", "--profile"}
         raise UsageError(
             f"{flag} cannot be had from a GPU",
-            why="only the emulator sees every statement" if flag in {"--trace", "--profile"} else "it runs as it does",
+            why="only the emulator sees every statement" if watches else "it runs as it does",
             fix=f"leave --executor gpu out, or {flag}",
         )
     if executor not in EXECUTORS:

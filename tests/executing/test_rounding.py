@@ -160,7 +160,7 @@ def test_double_rounding_example() -> None:
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=20, deadline=None)
 def test_sums_are_rounded_as_through_an_odd_one(name: str, seed: int) -> None:
-    """The short way to the nearest sum, on sums that cancel, lie about half way, over- or underflow, or are odd words."""
+    """The short way to the nearest sum: of words that cancel, lie about half way, over- or underflow, or are odd."""
     fmt, random, size = rounding.FORMATS[name], np.random.default_rng(seed), 2000
     few = np.array([0, 1, (1 << fmt.mantissa) - 1, 1 << fmt.mantissa, fmt.nan], fmt.word)
     words = [random.integers(0, 1 << fmt.word.itemsize * 8, size).astype(fmt.word) for _ in range(2)]

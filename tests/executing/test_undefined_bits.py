@@ -72,5 +72,6 @@ def test_bit_fields_written_one_by_one(fields: list[tuple[int, int]], read: int)
         known |= mask
         body += f"""ld.local.u32 %r10, [mine]; and.b32 %r10, %r10, {MASK ^ mask}; and.b32 %r11, %r1, {mask};
         or.b32 %r10, %r10, %r11; st.local.u32 [mine], %r10;\n"""
-    body += f"ld.local.u32 %r12, [mine]; shr.u32 %r12, %r12, {read}; and.b32 %r12, %r12, 1; st.global.u32 [%rd2], %r12;"
+    body += f"ld.local.u32 %r12, [mine]; shr.u32 %r12, %r12, {read}; and.b32 %r12, %r12, 1;\n"
+    body += "st.global.u32 [%rd2], %r12;"
     assert run(body).ok == bool(known >> read & 1)

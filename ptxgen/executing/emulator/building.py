@@ -378,11 +378,10 @@ def program_of(builder: Builder, entry: Function, unproven: frozenset[int]) -> P
     param_extents = tuple(layout.extents.get("param", ()))
     shared = layout.extents.get("shared", [])
     kinds = builder.touched
-    has_dynamic = layout.dynamic_start >= 0
     return Program(
         entry.name, entry.params, param_extents, builder.steps, registers.types, registers.names, unproven,
         {space: tuple(found) for space, found in layout.extents.items()}, layout.initial,
-        layout.dynamic_address(), has_dynamic, sum(e.size for e in shared), builder.smallest,
+        layout.dynamic_address(), sum(e.size for e in shared), builder.smallest,
         bool(kinds.get("global", set()) - {"read"}),
         frozenset(space for space, found in kinds.items() if found & {"atomic", "strong"}),
         builder.fenced, demands_of(entry), builder.spot.registers if builder.spot else {}, _kept(builder),

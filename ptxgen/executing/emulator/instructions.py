@@ -24,7 +24,6 @@ from ptxgen.executing.emulator import (
     mbarriers,
     special,
     together,
-    undefined,
     undefined_bits,
     video,
 )
@@ -97,6 +96,13 @@ DECODERS: dict[str, Decoder] = {
         for stem in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset") for number in (2, 4)
     },
 }
+#: Instructions whose results are as undefined as their sources, and that do nothing else: all that only compute.
+_HANDING_ON = frozenset({"mov", "cvta", "isspacep"}).union(
+    name for name, decoder in DECODERS.items()
+    if decoder.__module__ in {module.__name__ for module in (arithmetic, conversions, logic, video)}
+)
+#: Of those the ones that only move.
+_MOVING = frozenset({"mov", "cvt", "selp"})
 #: Asynchronous kinds of instructions that otherwise happen at once.
 _LATE: dict[str, Decoder] = {"st.async": copies.store_late, "red.async": copies.reduce_late, "st.bulk": copies.fill}
 #: Instructions, by the beginning of their opcode, of hardware that the emulator does not model.
@@ -219,6 +225,6 @@ def decode(site: Site) -> Step:
         raise site.unsupported("the emulator does not have this form of the instruction") from None
     step = result if isinstance(result, Step) else Step("plain", site.line, site.instruction.opcode, result)
     step.atomic = site.atomic
-    step.hands_on, step.moves = site.name in undefined.HANDING_ON, site.name in undefined.MOVING
+    step.hands_on, step.moves = site.name in _HANDING_ON, site.name in _MOVING
     step.settle = undefined_bits.settle_of(site)
     return step

@@ -82,7 +82,6 @@ class Program:
     extents: dict[str, tuple[Extent, ...]]             # static memory by space, module-scope variables included
     initial: dict[str, list[tuple[int, bytes]]]        # by space: address and bytes of initialised variables
     dynamic_shared: int                                # address where extern shared memory begins
-    has_dynamic_shared: bool
     static_shared: int                                 # bytes
     smallest: dict[str, int]                           # by space: bytes of the smallest access
     writes_global: bool

@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 
 #: int32 by lane: the number of the origin of an undefined value, 0 where the value is defined.
 Numbers = Any
-#: Instructions whose results are as undefined as their sources, and that do nothing else.
-HANDING_ON = frozenset({
-    "add", "addc", "sub", "subc", "mul", "mad", "madc", "fma", "mul24", "mad24", "clmad", "div", "rem", "sad", "min",
-    "max", "abs", "neg", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "copysign", "dp4a", "dp2a",
-    "and", "or", "xor", "not", "cnot", "shl", "shr", "shf", "lop3", "popc", "clz", "brev", "bfind", "bfe", "bfi",
-    "bmsk", "szext", "prmt", "fns", "setp", "set", "selp", "slct", "testp", "mov", "cvt", "cvta", "isspacep",
-    *(f"v{what}" for what in ("add", "sub", "absdiff", "min", "max", "shl", "shr", "set", "mad")),
-    *(f"v{what}{width}" for what in ("add", "sub", "avrg", "absdiff", "min", "max", "set") for width in (2, 4)),
-})
-
-#: Of those the ones that only move.
-MOVING = frozenset({"mov", "cvt", "selp"})
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
