@@ -14,8 +14,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     results: dict[str, list[Result]] = {}
     compared: list[Compared] = []
-    with _gpu() if given.executor == "gpu" else nullcontext() as gpu:
+    with closing(GpuExecutor()) if given.executor == "gpu" else nullcontext() as gpu:
         for name, some in files.items():
             for job in jobs(some):
                 if given.only in job.name and time.monotonic() - started < given.seconds:
@@ -101,15 +101,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.json is not None:
         given.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return status
-
-
-@contextmanager
-def _gpu() -> Iterator[GpuExecutor]:
-    executor = GpuExecutor()
-    try:
-        yield executor
-    finally:
-        executor.close()
 
 
 def _tell(result: Result) -> None:
