@@ -66,6 +66,8 @@ def split_message(body: bytes | bytearray) -> tuple[dict[str, Any], list[Blob]]:
         blobs: list[Blob] = []
         at = 4 + length
         for size in header["sizes"]:
+            if size < 0:
+                raise ValueError(f"{size} bytes announced")
             blobs.append(memoryview(body)[at : at + size])
             at += size
     except (struct.error, KeyError, TypeError, ValueError, RecursionError) as error:
