@@ -186,15 +186,15 @@ add.u32 %r10, %r11, %r12; st.global.u32 [%d4], 0;
 
 def _return(expansion: Expansion) -> tuple[str, str]:
     """Out of a function from different places, and out of the kernel."""
-    guard = "" if _uniform(expansion) else "@%p1 "
     ret = expansion.opcode
+    out = "bra $L_1" if _uniform(expansion) else ret
     module = f""".func (.reg .b32 %y) part(.reg .b32 %n)
 {{
 .reg .pred %p<4>; .reg .b32 %r<4>;
 mov.u32 %y, 5; setp.lt.u32 %p1, %n, 3;
-{guard or "@%p1 "}{ret if not _uniform(expansion) else "bra $L_1"};
+@%p1 {out};
 mov.u32 %y, %n; setp.lt.u32 %p1, %n, 6;
-{guard or "@%p1 "}{ret if not _uniform(expansion) else "bra $L_1"};
+@%p1 {out};
 mul.lo.u32 %y, %n, 9;
 $L_1:
 {ret};
@@ -226,7 +226,6 @@ mov.u32 %r10, %r3;
 def _stack(expansion: Expansion) -> tuple[str, str]:
     """Room that is taken and given back in a loop, larger by thread; what lies in older room stays, and the next room
     is where the one given back was."""
-    save = restore = ""
     alloca = "alloca.u64 %d2, %d1;"
     if expansion.name == "alloca":
         alloca = statement(expansion, ptr="%d2", size="%d1", immAlign="64")
