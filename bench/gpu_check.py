@@ -75,6 +75,7 @@ def check(path: Path, spec_path: Path, executor: Executor, examples: int | None,
 
 
 def table(checks: Sequence[Check]) -> str:
+    """In Markdown."""
     lines = ["| kernel | executor | right | examples | seconds | trouble |", "|---|---|---|---:|---:|---|"]
     for made in checks:
         trouble = " ".join(made.trouble.split()).replace("|", "\\|")[:120]

@@ -71,6 +71,7 @@ class Case:
 
     @property
     def title(self) -> str:
+        """Source and kernel."""
         return f"{self.source}.{self.name or self.entry}"
 
 

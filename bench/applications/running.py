@@ -28,6 +28,7 @@ class Job:
 
     @property
     def name(self) -> str:
+        """Compiler, file and kernel."""
         return f"{self.file.compiler}/{self.file.name.removesuffix('.ptx')}/{self.case.name or self.case.entry}"
 
 
@@ -45,6 +46,7 @@ class Result:
 
     @property
     def right(self) -> bool:
+        """No fault, and every output as it must be."""
         return not self.faults and self.wrong is None
 
 

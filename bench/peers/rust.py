@@ -51,6 +51,8 @@ Value = Number | tuple["Value", ...]
 
 @dataclass(frozen=True, slots=True)
 class Token:
+    """`kind` is the group of the pattern that it matches; a number's `suffix` names its type."""
+
     kind: str
     text: str
     suffix: str = ""
@@ -94,19 +96,23 @@ class Reader:
         self.place = 0
 
     def peek(self) -> str:
+        """The next token's text, "" at the end."""
         return self._tokens[self.place].text if self.place < len(self._tokens) else ""
 
     def take(self, text: str) -> bool:
+        """Whether the next token is this one, which is then read."""
         if self.peek() == text:
             self.place += 1
             return True
         return False
 
     def want(self, text: str) -> None:
+        """Read this token. Raises RustError where another comes."""
         if not self.take(text):
             raise RustError(f"{self.peek()!r} where {text!r} was expected")
 
     def expression(self) -> Value:
+        """Read an expression and work it out."""
         left = self._cast()
         while (sign := self.peek()) in {"/", "*", "+", "-", "<"}:
             self.place += 1

@@ -56,6 +56,7 @@ class Planted:
 
     @property
     def entry(self) -> str:
+        """The entry's name. Raises Malformed where there is none."""
         found = _ENTRY.search(self.faulty)
         if found is None:
             raise Malformed(f"{self.name}: no .entry")

@@ -54,6 +54,7 @@ class Job:
 
     @property
     def entry(self) -> str:
+        """The name that the entry has in the assembled file."""
         return self.kernel.entry + ("__twin" if self.twin else "__faulty")
 
     def text(self) -> str:

@@ -36,6 +36,7 @@ _FARTHEST_ANGLE = 314.0
 
 
 def is_exact(vector: Vector) -> bool:
+    """Whether results must be the same to the bit."""
     return _APPROXIMATE.isdisjoint(vector.expansion.opcode.split("."))
 
 

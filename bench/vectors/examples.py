@@ -48,6 +48,7 @@ class Example:
 
     @property
     def approximate(self) -> bool:
+        """Whether the kernel has approximate instructions."""
         return _APPROXIMATE.search(self.ptx) is not None
 
     @property

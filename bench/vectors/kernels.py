@@ -188,6 +188,8 @@ def _operand_signature(operand: Operand) -> str:
 
 
 def vectors_of(table: Table, expansion: Expansion, arch: str) -> Iterator[Vector]:
+    """Kernels of one form: one, or up to four with other constants; none where no register, constant or cell can
+    stand for an operand."""
     unary = [o for o in expansion.operands if o.access == "read" and o.kinds & {"reg", "pred"}]
     wide = len(unary) == 1 == len(expansion.operands) - 1 and word_bits(unary[0].type) == 16
     constants = any(operand.kinds == {"imm"} for operand in expansion.operands)

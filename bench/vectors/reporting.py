@@ -49,6 +49,7 @@ class ExampleTally:
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
+    """All of them as one."""
     whole = Tally()
     for tally in tallies:
         whole.forms |= tally.forms

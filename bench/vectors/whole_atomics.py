@@ -26,6 +26,7 @@ _OPERATIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "c
 
 
 def atomic_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """A kernel for every dozen forms of `atom` and `red`, by place."""
     for name in ("atom", "red"):
         every = [e for e in forms_of(table, arch, name) if "async" not in e.opcode]
         for kind in ("global", "shared", "generic"):

@@ -28,6 +28,7 @@ _TAKE_OF_64 = "xor.b32 %r3, %thread, 53; mad.lo.u32 %r3, %r3, 4, %tile; ld.share
 
 
 def barrier_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of barriers and fences."""
     for expansion in forms_of(table, arch, *NAMES):
         words = expansion.opcode.split(".")
         if form_key(expansion) in UNSHOWN:

@@ -22,6 +22,7 @@ bfe.u32 %r5, %r1, 24, 3; mov.u32 %r10, 0;
 
 
 def control_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of branches, calls, returns, exits and stacks; and what a launch prints, or ends by."""
     for expansion in forms_of(table, arch, *NAMES):
         name = f"{expansion.opcode} {', '.join(operands(expansion))}".strip()
         if expansion.name == "call":

@@ -36,6 +36,7 @@ _SHOW = "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
 
 
 def copy_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of asynchronous copies, stores and reductions."""
     for expansion in forms_of(table, arch, "cp", "st", "red"):
         words = expansion.opcode.split(".")
         if words[:3] == ["cp", "async", "bulk"]:

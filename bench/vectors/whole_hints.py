@@ -29,6 +29,7 @@ _NORMAL = "0x10F0000000000000"
 
 
 def hint_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of hints."""
     for expansion in forms_of(table, arch, *NAMES):
         if form_key(expansion) in UNSHOWN:
             continue

@@ -33,6 +33,7 @@ _COPY = f"""sub.u32 %r25, %index, %thread; mad.wide.u32 %d2, %r25, {CELL}, %cell
 
 
 def mbarrier_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of mbarriers."""
     for expansion in forms_of(table, arch, *NAMES):
         yield _MAKERS[expansion.opcode.split(".")[1]](expansion, arch)
 

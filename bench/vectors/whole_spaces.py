@@ -39,6 +39,7 @@ _GENERIC = re.compile(r"(ld|st)(\.v\d)?\.[a-z](8|16|32|64)")
 
 
 def space_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of addresses and accesses in every state space."""
     for expansion in forms_of(table, arch, *NAMES):
         if form_key(expansion) in UNSHOWN:
             continue

@@ -51,6 +51,7 @@ _LAUNCHES: dict[str, tuple[str, Launch | None]] = {
 
 
 def warp_vectors(table: Table, arch: str) -> Iterator[Vector]:
+    """Of warp-wide instructions in branches, and of special registers."""
     for expansion in forms_of(table, arch, *_TOGETHER):
         for parts in _PARTS:
             # A lane of the other part must not be asked, so a shuffle goes between lanes of one parity.

@@ -25,6 +25,7 @@ class Signature:
         return f"(.param .{REGISTERS[self.result]} result) {name}({params})"
 
     def prototype(self) -> str:
+        """The statement that declares it for calls through a register."""
         params = ", ".join(f".param .{REGISTERS[kind]} _" for kind in self.given)
         return f"prototype_{self.number}: .callprototype (.param .{REGISTERS[self.result]} _) _ ({params});"
 

@@ -18,6 +18,7 @@ GUARDED = -1
 
 
 def kernel_of(seed: int, statements: int) -> Kernel:
+    """The kernel that an answer of this seed is about; `statements` as in `Answer`."""
     return make_guarded(seed) if statements == GUARDED else make(seed, statements=statements)
 
 

@@ -27,10 +27,12 @@ class Result:
 
     @property
     def digest(self) -> str:
+        """Of the words."""
         return digest(self.words)
 
 
 def digest(words: Words) -> str:
+    """A short hash of words."""
     return hashlib.sha256(np.ascontiguousarray(words).tobytes()).hexdigest()[:16]
 
 

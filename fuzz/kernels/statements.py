@@ -89,6 +89,7 @@ def emit(
 
 
 def loses_its_guard(form: Expansion) -> bool:
+    """Whether ptxas is known to drop a guard of such a form."""
     return form.name in LOSES_ITS_GUARD or (form.name in ("vadd4", "vsub4") and form.opcode.endswith(".add"))
 
 

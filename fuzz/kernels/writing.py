@@ -27,6 +27,7 @@ class Dice:
         self._random = random.Random(seed).random
 
     def below(self, count: int) -> int:
+        """A number from 0, less than `count`."""
         return int(self._random() * count)
 
     def between(self, low: int, high: int) -> int:
@@ -34,9 +35,11 @@ class Dice:
         return low + self.below(high - low + 1)
 
     def chance(self, probability: float) -> bool:
+        """True so often."""
         return self._random() < probability
 
     def pick(self, choices: Sequence[T]) -> T:
+        """One of them."""
         return choices[self.below(len(choices))]
 
 
@@ -77,6 +80,7 @@ class Layout:
 
     @property
     def threads(self) -> int:
+        """Of a block."""
         return self.block[0] * self.block[1] * self.block[2]
 
 
@@ -102,6 +106,7 @@ class Writer:
     kept: list[str] = field(default_factory=list)    # registers to be filled before anything else
 
     def line(self, text: str) -> None:
+        """A statement, without its semicolon."""
         self.lines.append(f"\t{text};")
         self.statements += 1
 
@@ -110,9 +115,11 @@ class Writer:
         self.lines.append(f"\t{text}")
 
     def label(self, name: str) -> None:
+        """The label stands here."""
         self.lines.append(f"{name}:")
 
     def new_label(self) -> str:
+        """A name that no other label has."""
         self.labels += 1
         return f"$L_{self.labels}"
 

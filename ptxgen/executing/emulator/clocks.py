@@ -42,6 +42,7 @@ class Clocks:
     answers: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def new(self, clock: Clock) -> int:
+        """The number of a clock; one of very many entries is made coarser."""
         if not clock:
             return 0
         if len(clock) > _MOST_ENTRIES:
@@ -58,6 +59,7 @@ class Clocks:
         return result
 
     def join(self, first: int, second: int) -> int:
+        """The number of a clock that knows what either knows."""
         if first == second or not second:
             return first
         if not first:
@@ -73,6 +75,7 @@ class Clocks:
         return found
 
     def join_all(self, numbers: Iterable[int]) -> int:
+        """The same of any number of clocks; 0 of none."""
         result = 0
         for number in numbers:
             result = self.join(result, int(number))
@@ -110,6 +113,7 @@ class Clocks:
         return max(found, *inside.values()) if len(inside) > 1 else found
 
     def warp(self, tag: int) -> int:
+        """The warp of a single thread's tag, counted through the grid."""
         thread = tag - 1
         return thread // self.shape.threads * self.shape.warps + thread % self.shape.threads // 32
 

@@ -59,6 +59,7 @@ class Late:
     known: Array | None                        # by entry: clock (`causality`)
 
     def part(self, chosen: Bools) -> Late:
+        """Some of the entries."""
         known = None if self.known is None else self.known[chosen]
         return replace(
             self, lanes=self.lanes[chosen], key=self.key[chosen], entries=self.entries[chosen], known=known
@@ -123,6 +124,7 @@ def groups(m: Machine, kind: Kind) -> Array:
 
 
 def commit(m: Machine, kind: Kind, lanes: Lanes) -> None:
+    """The lanes' open groups are closed, and others begin."""
     groups(m, kind)[lanes] += 1
 
 

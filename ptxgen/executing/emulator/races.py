@@ -48,6 +48,7 @@ class Shape:
 
     @classmethod
     def of(cls, threads: int) -> Shape:
+        """Blocks of so many threads."""
         return cls(threads, -(-threads // 32))
 
     def block(self, tags: Tags) -> Tags:
@@ -129,9 +130,11 @@ class Trace:
 
     @classmethod
     def over(cls, granules: int, *, wide: bool = False) -> Trace:
+        """One in which nobody has touched anything. `wide`: tags of 64 bits."""
         return cls(np.zeros(granules, np.int64 if wide else np.int32), np.zeros(granules, np.int32))
 
     def copy(self) -> Trace:
+        """One with arrays and a log of its own; what was logged is shared, as it never changes."""
         return Trace(
             self.tag.copy(), self.time.copy(), self.low, self.high, self.newest, list(self.log), self.logged
         )

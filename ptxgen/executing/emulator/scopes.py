@@ -33,4 +33,5 @@ class Role:
 
     @property
     def orders(self) -> bool:
+        """Whether other accesses are ordered by it."""
         return self.acquires or self.releases
