@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def stepping(lengths: Sequence[int] = (10, 100, 1000), appended: int = 200, thre
 
         each = min(grow() for _ in range(_REPEATS))
         stepper.restore(state)
-        save, restore = _fastest(stepper.save, 20), _fastest(lambda s=stepper, k=state: s.restore(k), 20)
+        save, restore = _fastest(stepper.save, 20), _fastest(partial(stepper.restore, state), 20)
         lines.append(f"| {length:,} | {each * 1e6:.0f} | {save * 1e6:.0f} | {restore * 1e6:.0f} |")
     return lines
 
@@ -153,12 +154,14 @@ def stepping(lengths: Sequence[int] = (10, 100, 1000), appended: int = 200, thre
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.emulator", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--largest", type=int, default=1 << 22, help="threads of the largest launch")
+    parser.add_argument("--largest", type=int, default=1 << 22, help="threads of the largest launch, 1,024 at least")
     parser.add_argument("--kernel", action="append", choices=list(KERNELS), help="only this one (may be given again)")
     parser.add_argument("--stepping", action="store_true", help="measure appended statements instead")
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument("--one", nargs=2, metavar=("KERNEL", "THREADS"), help="one figure as JSON, in this process")
     options = parser.parse_args()
+    if options.largest < _SMALLEST:
+        parser.error(f"--largest {options.largest} leaves no launch: the smallest has {_SMALLEST} threads")
     if options.one:
         print(json.dumps(asdict(measure(options.one[0], int(options.one[1])))))
         return 0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bench.emulator_usual import USUAL
 from bench.emulator_work import Work
 from bench.vectors import matrix_products
-from ptxgen.executing import Buffer, Launch, Scalar
+from ptxgen.executing import Argument, Buffer, Launch, Scalar
 
 KERNELS_FOLDER = Path(__file__).resolve().parents[1] / "tests" / "kernels"
 _TILE = 16
@@ -100,7 +100,7 @@ def _random(*shape: int) -> npt.NDArray[np.float32]:
 def saxpy(threads: int) -> Work:
     """One element a thread, blocks of 256."""
     x, y = _random(threads), _random(threads)[::-1].copy()
-    arguments = [
+    arguments: list[Argument] = [
         Buffer(x), Buffer(y), Buffer(np.zeros_like(x), initialised=False), Scalar("f32", 2.5), Scalar("u32", threads)
     ]
     ptx = (KERNELS_FOLDER / "saxpy.ptx").read_text()
@@ -110,7 +110,9 @@ def saxpy(threads: int) -> Work:
 def block_sum(threads: int) -> Work:
     """A sum a block of 256 threads, as a tree in shared memory."""
     x, blocks = _random(threads), threads // 256
-    arguments = [Buffer(x), Buffer(np.zeros(blocks, np.float32), initialised=False), Scalar("u32", threads)]
+    arguments: list[Argument] = [
+        Buffer(x), Buffer(np.zeros(blocks, np.float32), initialised=False), Scalar("u32", threads)
+    ]
     ptx = (KERNELS_FOLDER / "block_sum.ptx").read_text()
     launch = Launch((blocks, 1, 1), (256, 1, 1), 1024)
     return Work(ptx, launch, arguments, 1, lambda: x.reshape(blocks, 256).sum(axis=1))
@@ -120,7 +122,7 @@ def matrix_product(threads: int) -> Work:
     """One element of the product a thread, tiles of 16 x 16 in shared memory. `threads` is a power of four."""
     side = int(threads**0.5)
     a, b = _random(side, _DEPTH), _random(_DEPTH, side)
-    arguments = [
+    arguments: list[Argument] = [
         Buffer(a), Buffer(b), Buffer(np.zeros((side, side), np.float32), initialised=False), Scalar("u32", side)
     ]
     launch = Launch((side // _TILE, side // _TILE, 1), (_TILE, _TILE, 1))
@@ -132,7 +134,7 @@ def mma_product(threads: int) -> Work:
     product = matrix_products.mma_product(64, threads // 4, _DEPTH, "sm_80")
     a, b = _random(64, _DEPTH).astype(np.float16), _random(_DEPTH, product.columns).astype(np.float16)
     words = np.concatenate([a.reshape(-1), b.reshape(-1)])
-    arguments = [
+    arguments: list[Argument] = [
         Buffer(words), Buffer(np.zeros((64, product.columns), np.float32), initialised=False), Buffer(np.zeros(1))
     ]
     launch = Launch((product.blocks, 1, 1), (matrix_products.THREADS, 1, 1))

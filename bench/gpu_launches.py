@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,7 @@ def measure(rounds: int) -> list[tuple[str, float]]:
     rows: list[tuple[str, float]] = []
 
     def row(what: str, each: Callable[[int], object], times: int = rounds) -> None:
-        rows.append((what, statistics.median(timed(lambda number=n: each(number)) for n in range(times))))
+        rows.append((what, statistics.median(timed(partial(each, number)) for number in range(times))))
 
     def start(_: int) -> None:
         with closing(GpuExecutor()):

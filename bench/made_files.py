@@ -58,9 +58,12 @@ def _fresh(pool: Sequence[str], count: int, rng: random.Random) -> Iterator[str]
         if number % 12 == 11:
             yield f"$L_{rng.randrange(1 << 30)}_{number}:"
             continue
-        shift = rng.randrange(_REGISTERS)
-        line = rng.choice(pool)
-        yield _REGISTER.sub(lambda m, by=shift: f"%{m[1]}{(int(m[2]) + by) % _REGISTERS}", line)
+        yield _shifted(rng.randrange(_REGISTERS), rng.choice(pool))
+
+
+def _shifted(by: int, line: str) -> str:
+    """The line with every register's number so much higher."""
+    return _REGISTER.sub(lambda found: f"%{found[1]}{(int(found[2]) + by) % _REGISTERS}", line)
 
 
 def _module(kernels: Sequence[Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ import argparse
 import json
 import subprocess
 import sys
+from typing import Any
 
 LEVELS = ("scoped", "typestate", "full")
 ARCHS = ("sm_75", "sm_80", "sm_90", "sm_100")
@@ -44,7 +45,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(level: str, arch: str, samples: int, seed: int) -> tuple[int, dict[str, object]]:
+def _run(level: str, arch: str, samples: int, seed: int) -> tuple[int, dict[str, Any]]:
     command = [sys.executable, "-m", "ptxgen", "fuzz", "--json", "--level", level, "--arch", arch]
     command += ["--samples", str(samples), "--seed", str(seed)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)

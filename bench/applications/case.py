@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxgen.executing import Argument, Buffer, Launch
 
-AnyArray = npt.NDArray[np.generic]
+AnyArray = npt.NDArray[Any]
 
 
 def _as_it_is(found: AnyArray) -> AnyArray:

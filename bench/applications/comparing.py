@@ -85,7 +85,7 @@ def compare(emulated: Result, gpu: Executor) -> Compared:
     return Compared(emulated, ran, "", *counts["i"], *counts["f"])
 
 
-def outputs_of(results: Sequence[Result]) -> dict[str, AnyArray]:
+def outputs_of(results: Sequence[Result]) -> dict[str, Any]:
     """The outputs of all by name and argument, to be kept."""
     return {f"{r.job.name}:{index}": found for r in results for index, found in r.outputs.items()}
 

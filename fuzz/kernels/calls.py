@@ -20,7 +20,7 @@ class Signature:
     recursive: bool = False
 
     def heading(self, name: str) -> str:
-        """As in a definition; with "_" for the name, as in a prototype's second half."""
+        """As in a definition."""
         params = ", ".join(f".param .{REGISTERS[kind]} given_{n}" for n, kind in enumerate(self.given))
         return f"(.param .{REGISTERS[self.result]} result) {name}({params})"
 

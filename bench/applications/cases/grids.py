@@ -36,7 +36,7 @@ def _around_3d(a: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _convolved(a: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     p = np.pad(a.astype("i8"), 2, mode="edge")
     rows = sum(w * p[:, i : i + a.shape[1]] for i, w in enumerate(_BINOMIAL))
-    return (sum(w * rows[j : j + a.shape[0]] for j, w in enumerate(_BINOMIAL)) + 128) >> 8
+    return np.asarray((sum(w * rows[j : j + a.shape[0]] for j, w in enumerate(_BINOMIAL)) + 128) >> 8)
 
 
 def _hsv(p: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
@@ -57,7 +57,8 @@ def _resized(a: npt.NDArray[np.float64], to_h: int, to_w: int) -> npt.NDArray[np
     x = np.maximum((np.arange(to_w) + 0.5) * w / to_w - 0.5, 0)[None, :]
     y0, x0 = y.astype(int), x.astype(int)
     y1, x1, fy, fx = np.minimum(y0 + 1, h - 1), np.minimum(x0 + 1, w - 1), y - y0, x - x0
-    return (a[y0, x0] * (1 - fx) + a[y0, x1] * fx) * (1 - fy) + (a[y1, x0] * (1 - fx) + a[y1, x1] * fx) * fy
+    upper, lower = (a[row, x0] * (1 - fx) + a[row, x1] * fx for row in (y0, y1))
+    return np.asarray(upper * (1 - fy) + lower * fy)
 
 
 def cases() -> Iterator[Case]:

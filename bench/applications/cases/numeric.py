@@ -15,7 +15,7 @@ from ptxgen.executing import Scalar
 def bfloat(values: npt.NDArray[np.floating]) -> npt.NDArray[np.uint16]:
     """The upper halves of f32 words, rounded to nearest even."""
     bits = values.astype("f4").view("u4").astype("u8")
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("u2")
+    return np.asarray((bits + 0x7FFF + (bits >> 16 & 1)) >> 16, "u2")
 
 
 def widened(words: npt.NDArray[np.generic]) -> npt.NDArray[np.float32]:
