@@ -60,14 +60,31 @@ def dimensions(entry: Function, name: str) -> Dim3 | None:
 def check_buffers(arguments: Sequence[Argument]) -> None:
     """Raises UsageError for arguments that no kernel could take."""
     for number, argument in enumerate(arguments):
+        if not isinstance(argument, Buffer | Scalar | Alias | Value):
+            raise UsageError(
+                f"argument {number} is of the type {type(argument).__name__}",
+                why="arguments are Buffer, Scalar, Alias or Value",
+                fix='write Buffer(array) for a pointer, Scalar("u32", 5) for a number',
+            )
+        if isinstance(argument, Buffer | Value):
+            _check_data(number, argument.data)
         if isinstance(argument, Alias) and not (
             0 <= argument.index < len(arguments) and isinstance(arguments[argument.index], Buffer)
         ):
             raise UsageError(f"argument {number} is the same as argument {argument.index}, which is no buffer")
         if isinstance(argument, Buffer) and argument.offset < 0:
             raise UsageError(f"argument {number} has a negative offset")
-        if isinstance(argument, Buffer | Value) and argument.data.dtype.hasobject:
-            raise UsageError(f"argument {number} holds Python objects, not numbers")
+
+
+def _check_data(number: int, data: object) -> None:
+    """Raises UsageError for what is no array of numbers."""
+    if not isinstance(data, np.ndarray):
+        raise UsageError(
+            f"argument {number} holds no NumPy array, but a {type(data).__name__}",
+            fix="write np.array(…, dtype=np.float32), or whichever type the kernel reads",
+        )
+    if data.dtype.hasobject:
+        raise UsageError(f"argument {number} holds Python objects, not numbers")
 
 
 def check_arguments(name: str, params: Sequence[Variable], arguments: Sequence[Argument]) -> None:
@@ -99,12 +116,18 @@ def parameter_bytes(param: Variable) -> int:
     return WIDTHS[param.type] // 8 * lanes * math.prod(extent or 0 for extent in param.dimensions)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.generic) and not isinstance(value, str | bytes)
+
+
 def _check_scalar(param: Variable, number: int, argument: Scalar) -> None:
     if argument.type not in WIDTHS or argument.type.endswith("ref"):
         raise UsageError(f"argument {number} has the unknown type {argument.type!r}")
     bits, size = WIDTHS[argument.type], parameter_bytes(param)
     if bits // 8 != size:
         raise UsageError(f"argument {number} is {argument.type}, but {param.name} takes .{param.type} ({size} bytes)")
+    if not _is_number(argument.value):
+        raise UsageError(f"argument {number}: {argument.value!r} is no {argument.type}")
     floating = argument.type in _FLOATS
     if floating != (param.type in _FLOATS) and not param.type.startswith("b"):
         raise UsageError(f"argument {number} is {argument.type}, but {param.name} takes .{param.type}")

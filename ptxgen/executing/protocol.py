@@ -10,6 +10,8 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ptxgen.errors import UsageError
+
 Dim3 = tuple[int, int, int]
 
 #: The kinds of fault, those of compute-sanitizer's memcheck, racecheck, initcheck and synccheck, and ours.
@@ -20,23 +22,38 @@ FaultKind = Literal[
 ]
 
 
+def three(what: str, numbers: Sequence[int]) -> Dim3:
+    """x, y and z as Python's integers. Raises UsageError for anything but three whole numbers; `what` names them."""
+    try:
+        x, y, z = map(index, numbers)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{what} is not three whole numbers: {numbers!r}", fix="write x, y and z, such as (4, 1, 1)"
+        ) from None
+    return x, y, z
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Grid in blocks, block in threads, dynamic shared memory in bytes. Integers of NumPy become Python's."""
+    """Grid in blocks, block in threads, dynamic shared memory in bytes. Integers of NumPy become Python's.
+
+    Raises UsageError where grid or block is not three whole numbers.
+    """
 
     grid: Dim3
     block: Dim3
     shared_bytes: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "grid", tuple(map(index, self.grid)))
-        object.__setattr__(self, "block", tuple(map(index, self.block)))
+        object.__setattr__(self, "grid", three("grid", self.grid))
+        object.__setattr__(self, "block", three("block", self.block))
         object.__setattr__(self, "shared_bytes", index(self.shared_bytes))
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A pointer argument: global memory that starts as `data` (any shape, C order, copied in).
+    """A pointer argument: global memory that starts as `data` (any shape, C order, copied in). Its bytes
+    are taken as they are: a kernel reads a big-endian array's numbers with their bytes reversed.
 
     `initialised` False means the bytes are poison to be overwritten: reading one is a fault where the
     executor can see it. `read_only` True: a write is a fault. `offset`: bytes by which the base address is

@@ -5,6 +5,8 @@ More cases of the form of `executor_contract`, and what both executors refuse.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from executor_contract import OUT, REGISTERS, WHO, Case, empty, kernel, line, per_thread
 
@@ -254,6 +256,11 @@ _POINTER = kernel("", ".param .u64 p", before="")
 _FLOATING = kernel("", ".param .f32 x", before="")
 _TWO = kernel("") + ".visible .entry other() { ret; }\n"
 _OBJECTS = np.array([None], dtype=object)
+#: What users pass who have not read which types there are.
+_ARRAY: Any = np.zeros(2)
+_NUMBER: Any = 5
+_LIST: Any = [1, 2]
+_WORD: Any = "1"
 
 #: What: (text, entry, arguments); both executors raise UsageError.
 MISUSES: dict[str, tuple[str, str | None, list[Argument]]] = {
@@ -279,6 +286,13 @@ MISUSES: dict[str, tuple[str, str | None, list[Argument]]] = {
     "a structure of another size": (_POINTER, None, [Value(np.zeros(3, "u4"))]),
     "Python objects": (_POINTER, None, [Buffer(_OBJECTS)]),
     "Python objects by value": (_POINTER, None, [Value(_OBJECTS)]),
+    "an array that is no Buffer": (_POINTER, None, [_ARRAY]),
+    "a number that is no Scalar": (_ONE, None, [_NUMBER]),
+    "a buffer of a list": (_POINTER, None, [Buffer(_LIST)]),
+    "a structure of a list": (_POINTER, None, [Value(_LIST)]),
+    "a word for a number": (_ONE, None, [Scalar("u32", _WORD)]),
+    "a list for a number": (_ONE, None, [Scalar("u32", _LIST)]),
+    "a word for a float": (_FLOATING, None, [Scalar("f32", _WORD)]),
     "a negative offset": (_POINTER, None, [Buffer(np.zeros(1), offset=-8)]),
 }
 

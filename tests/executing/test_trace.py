@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from executor_contract import CASES, Case, empty, kernel, line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxgen.executing import Buffer
+from ptxgen.errors import UsageError
+from ptxgen.executing import Buffer, Launch
 from ptxgen.executing.emulator import Emulator, Trace
 from ptxgen.executing.emulator.tracing import value_of
 
@@ -99,6 +101,17 @@ def test_a_limit_keeps_both_ends(limit: int, turns: int) -> None:
 def test_values_in_the_declared_type(type_name: str, bits: np.generic, value: object) -> None:
     found = value_of(bits, type_name)
     assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize("numbers", [1, (1,), (1, 1), (1, 1, 1, 1), (1.5, 1, 1), ("1", 1, 1), None])
+def test_sizes_and_threads_are_three_whole_numbers(numbers: Any) -> None:
+    one = (1, 1, 1)
+    for make in (
+        lambda: Launch(numbers, one), lambda: Launch(one, numbers),
+        lambda: Trace(numbers, one), lambda: Trace(one, numbers),
+    ):
+        with pytest.raises(UsageError, match="three whole numbers"):
+            make()
 
 
 def test_the_emulator_needs_no_other_room() -> None:

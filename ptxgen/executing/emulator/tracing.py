@@ -12,7 +12,7 @@ from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.memory import Region, describe
 from ptxgen.executing.emulator.values import Array, is_signed, number_dtype
 from ptxgen.executing.emulator.watching import place_of
-from ptxgen.executing.protocol import Dim3
+from ptxgen.executing.protocol import Dim3, three
 
 if TYPE_CHECKING:
     from ptxgen.executing.emulator.machine import Machine
@@ -69,11 +69,12 @@ class Trace:
     """Watches one thread of a launch.
 
     At most `limit` statements are kept, the first three quarters of them and the last quarter; `count` is how many
-    there were and `left_out` how many of them are missing between `first` and `last`.
+    there were and `left_out` how many of them are missing between `first` and `last`. Of a thread that the launch
+    does not have there are none. Raises UsageError where block or thread is not three whole numbers.
     """
 
     def __init__(self, block: Dim3, thread: Dim3, *, limit: int = 1000) -> None:
-        self.block, self.thread = block, thread
+        self.block, self.thread = three("block", block), three("thread", thread)
         self.count = 0
         self.first: list[Traced] = []
         self._last: deque[Traced] = deque(maxlen=max(limit // 4, 1))
