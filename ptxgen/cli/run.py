@@ -14,6 +14,7 @@ from ptxgen.cli.output import data, print_json, talk
 from ptxgen.cli.run_arguments import FORMS, parse_argument, parse_dim3, parse_thread
 from ptxgen.errors import UsageError
 from ptxgen.executing import EXECUTORS, Argument, Buffer, Fault, Launch, Outcome, make_executor
+from ptxgen.ptx import PtxSyntaxError
 
 _SHOWN = 8
 #: More than the emulator's step limit lets one thread come to.
@@ -64,17 +65,17 @@ def register(app: typer.Typer) -> None:
         limits = {} if lanes is None else {"lanes_at_once": lanes}
         if memory is not None:
             limits["memory_limit"] = memory << 20
-        if trace is not None or profile or limits:
-            flag = next(
-                flag for flag, given in (
-                    ("--trace", trace is not None), ("--profile", profile), ("--lanes", lanes), ("--memory", memory)
-                ) if given
-            )
-            _check_emulated(executor, flag)
-            outcome, used, more = _watched(ptx, entry, launch, arguments, trace, trace_limit, profile, limits)
-        else:
-            outcome, used = _launch(ptx, entry, launch, arguments, executor)
-            more = Findings()
+        flags = {"--trace": trace is not None, "--profile": profile, "--lanes": lanes, "--memory": memory}
+        flag = next((flag for flag, given in flags.items() if given), "")
+        try:
+            if flag:
+                _check_emulated(executor, flag)
+                outcome, used, more = _watched(ptx, entry, launch, arguments, trace, trace_limit, profile, limits)
+            else:
+                outcome, used = _launch(ptx, entry, launch, arguments, executor)
+                more = Findings()
+        except PtxSyntaxError as error:                 # executors have a text without a name
+            raise PtxSyntaxError(error.diagnostics, ptx, name) from None
         paths = save(outcome, arguments, output) if output is not None else []
         if json:
             print_json({

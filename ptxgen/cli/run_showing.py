@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ptxgen.errors import PtxgenError
 from ptxgen.executing import Launch
+from ptxgen.executing.checking import find_entry
 from ptxgen.executing.emulator import Profile, Trace
 from ptxgen.executing.emulator.profiling import Instructions
 from ptxgen.executing.emulator.tracing import Touched, Traced, Written
 from ptxgen.isa import load_table
 from ptxgen.isa.limits import limits_of, occupancy
-from ptxgen.ptx import parse
+from ptxgen.ptx import parse, print_module
+from ptxgen.ptx.tree import Function
 
 _DIGITS = {"f16": np.float16, "f32": np.float32, "bf16": np.float32, "f64": np.float64}
 _MOST_LINES = 40
@@ -51,12 +54,16 @@ def trace_lines(document: dict[str, Any], ptx: str) -> list[str]:
 
 def _statement(entry: Traced, source: list[str]) -> str:
     """The source line where it holds this statement alone, else what is known of the statement."""
-    text = source[entry.line - 1].strip() if 1 <= entry.line <= len(source) else ""
-    text = text.partition("//")[0].strip()
+    text = _source_line(source, entry.line).partition("//")[0].strip()
     if text.count(";") == 1 and text.endswith(";") and entry.opcode in text:
         return text
     guard = f"@{'!' if entry.guard.negated else ''}{entry.guard.register} " if entry.guard else ""
     return f"{guard}{entry.opcode} …;"
+
+
+def _source_line(source: list[str], number: int) -> str:
+    """The line with one blank for each run of blanks and tabs, so that columns stand under one another."""
+    return " ".join(source[number - 1].split()) if 1 <= number <= len(source) else ""
 
 
 def _effects(entry: Traced) -> str:
@@ -154,14 +161,16 @@ def _occupancy(ptx: str, entry: str | None, launch: Launch) -> dict[str, Any]:
     limits = limits_of(table.target(arch))
     if limits is None:
         return {"arch": arch, "why": f"what a multiprocessor of {arch} holds is not known"}
-    if len(module.entries()) > 1:
-        return {"arch": arch, "why": "the file has several kernels, and ptxas's figures are for all of them"}
+    if len(module.entries()) > 1:                       # ptxas's figures are for all kernels of a text
+        others = {other.name for other in module.entries()} - {find_entry(module, entry).name}
+        kept = tuple(item for item in module.items if not (isinstance(item, Function) and item.name in others))
+        ptx = print_module(replace(module, items=kept))
     try:
         assembly = find_ptxas()[0].assemble(ptx, arch, optimise=0 if "debug" in module.target else 3)
     except PtxgenError as error:
         return {"arch": arch, "why": str(error).splitlines()[0]}
     if not assembly.ok or assembly.registers is None:
-        return {"arch": arch, "why": "ptxas refuses the file (ptxgen-local check says why)"}
+        return {"arch": arch, "why": "ptxas refuses the kernel (ptxgen-local check says why)"}
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     shared = (assembly.shared_bytes or 0) + launch.shared_bytes
     if threads < 1:
@@ -202,7 +211,7 @@ def _section(title: str, rows: list[dict[str, Any]], source: list[str], words: A
         return []
     lines = [f"{title}:"]
     for row in rows[:_MOST_LINES]:
-        text = source[row["line"] - 1].strip() if 1 <= row["line"] <= len(source) else ""
+        text = _source_line(source, row["line"])
         lines.append(f"{row['line']:5} | {text[:70]:40}  {words(row)}")
     if len(rows) > _MOST_LINES:
         lines.append(f"      … {len(rows) - _MOST_LINES} more; --json has all")

@@ -109,3 +109,13 @@ def test_ptx_that_does_not_parse_is_exit_one(tmp_path: Path) -> None:
     path.write_text(".version 8.0\n.target sm_80\n.visible .entry k() { add.u32 %r1 %r2; }\n")
     assert invoke("run", str(path), "--grid", "1", "--block", "1", "--executor", "emulator") == 1
     assert invoke("run", str(tmp_path / "none.ptx"), "--grid", "1", "--block", "1") == 2
+
+
+@pytest.mark.parametrize("flags", [(), ("--profile",)])
+def test_a_file_that_does_not_parse_is_named(
+    tmp_path: Path, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text("__global__ void k() {}\n")
+    assert invoke("run", str(path), "--grid", "1", "--block", "1", *flags) == 1
+    assert "k.cu:1:1: error" in capsys.readouterr().err.replace("\n", "")

@@ -169,3 +169,18 @@ def test_a_launch_that_is_refused_has_an_empty_profile(tmp_path: Path, capsys: p
     found = document(capsys)
     assert found["faults"][0]["kind"] == "launch"
     assert found["profile"]["instructions"]["thread"] == found["trace"]["count"] == 0
+
+
+def test_the_occupancy_of_one_kernel_of_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the other kernels of the file take does not count."""
+    small = kernel(".shared .b32 word[64]; st.shared.u32 [word], %r1;").replace("entry k(", "entry small(")
+    large = kernel(".shared .b32 word[8192]; st.shared.u32 [word], %r1;").replace("entry k(", "entry large(")
+    large = large[large.index(".visible"):]
+    found = {}
+    for name in ("small", "large"):
+        launched(tmp_path, "--profile", "--json", "--entry", name, ptx=small + large)
+        found[name] = document(capsys)["profile"]["occupancy"]
+    if "why" in found["small"] and "ptxas" in found["small"]["why"]:
+        pytest.skip(found["small"]["why"])
+    assert found["small"]["shared_bytes"] == 256
+    assert found["large"]["shared_bytes"] == 32768
