@@ -1,10 +1,11 @@
-"""Which forms of the ISA table the emulator runs: `python -m bench.emulator_coverage [--missing]`.
+"""Which forms of the ISA table the emulator runs, by chapter: `python -m bench.emulator_coverage [--missing]`.
 
 Forms are lines of the table; a form counts as covered when all the expansions that show its slots' values decode.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import defaultdict
 
@@ -26,6 +27,11 @@ def _row(chapter: str, verdicts: list[Verdict]) -> str:
 
 def main() -> int:
     """Print the table; exit status 1 if something is neither covered nor known to need a GPU."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.emulator_coverage", description=(__doc__ or "").replace("`", "")
+    )
+    parser.add_argument("--missing", action="store_true", help="list what is neither run nor known to need a GPU")
+    listed = parser.parse_args().missing
     verdicts = list(survey(covering(load_table())))
     chapters: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
@@ -36,7 +42,7 @@ def main() -> int:
         print(_row(chapter, found))
     print(_row("all", verdicts))
     missing = [verdict for verdict in verdicts if not verdict.covered and not verdict.needs_gpu]
-    if "--missing" in sys.argv[1:]:
+    if listed:
         for verdict in missing:
             print(f"{verdict.statement}  {verdict.why}")
     return int(bool(missing))

@@ -81,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     results.setdefault(name, []).append(result)
                     if gpu is not None:
                         compared.append(compare(result, gpu))
+    if not results and given.seconds > 0:
+        parser.error(f"no kernel's COMPILER/FILE/NAME contains {given.only!r}")
     rows = [_figures(name if given.fresh is not None else about(name, RECORDED), some)
             for name, some in results.items()]
     every = [result for some in results.values() for result in some]

@@ -79,7 +79,7 @@ def table(judged: Sequence[Judged]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="bench.mutants", description="Faults planted in correct kernels.")
+    parser = argparse.ArgumentParser(prog="python -m bench.mutants", description="Faults planted in correct kernels.")
     parser.add_argument("--source", action="append", choices=list(SOURCES), help="default: patterns")
     parser.add_argument("--only", default="", help="kernels whose name contains this")
     parser.add_argument("--show", action="append", choices=VERDICTS, default=[], help="list those of a verdict")
@@ -96,12 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except ValueError as error:
                 print(error, file=sys.stderr)
                 status = 1
+    if not judged and not status:
+        parser.error(f"no kernel's name contains {given.only!r}")
     print(table(judged), flush=True)
     for one in judged:
         if one.verdict in given.show:
             mutant = one.mutant
             print(f"{one.kernel.name}: {mutant.kind}: {mutant.line}: {mutant.was} {one.words}".rstrip(), flush=True)
-    return status if judged else 1
+    return status
 
 
 if __name__ == "__main__":

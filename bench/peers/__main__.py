@@ -52,11 +52,12 @@ def main() -> int:
     """Exit status 1 if a test failed."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("suite", choices=["zluda", "files"])
-    parser.add_argument("checkout", type=Path)
-    parser.add_argument("--history", action="store_true", help="older versions of the tests too, from git")
-    parser.add_argument("--only", default="", help="only tests whose name has this in it")
-    parser.add_argument("--details", action="store_true", help="tell of what was reported beside right values, too")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("checkout", type=Path, help="the project's checkout, or with files any folder")
+    parser.add_argument("--history", action="store_true", help="zluda: older versions of the tests too, from git")
+    parser.add_argument("--only", default="", help="zluda: only tests whose name has this in it")
+    parser.add_argument("--details", action="store_true",
+                        help="zluda: what was reported beside right values, too; files: why kernels are not decoded")
+    parser.add_argument("--json", type=Path, help="zluda: write every test's verdict there")
     asked = parser.parse_args()
     try:
         if asked.suite == "files":

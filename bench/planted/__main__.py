@@ -38,22 +38,27 @@ class Verdict:
 
     @property
     def first(self) -> Fault | None:
+        """The first fault of the kernel's kind."""
         return next((fault for fault in self.faults if fault.kind == self.kernel.kind), None)
 
     @property
     def found(self) -> bool:
+        """Whether there is one."""
         return self.first is not None
 
     @property
     def right_line(self) -> bool:
+        """Whether it is told at the marked line."""
         return self.first is not None and self.first.line == self.kernel.line
 
     @property
     def right_thread(self) -> bool:
+        """Whether it is told of a marked thread."""
         return self.first is not None and self.kernel.is_right_place(self.first)
 
     @property
     def right(self) -> bool:
+        """All of this, nothing else, and nothing of the twin."""
         return self.right_line and self.right_thread and len(self.faults) == 1 and not self.of_twin
 
 
@@ -165,12 +170,14 @@ def document(verdicts: Sequence[Verdict], seen: Mapping[tuple[str, str], Seen]) 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="bench.planted", description="Planted faults, and who finds them.")
+    parser = argparse.ArgumentParser(prog="python -m bench.planted", description="Planted faults: who finds them.")
     parser.add_argument("--sanitizer", action="store_true", help="also under compute-sanitizer; needs a GPU")
     parser.add_argument("--only", action="append", help="kernels whose KIND/NAME contains this, or another --only")
     parser.add_argument("--json", type=Path, help="write every verdict there")
     given = parser.parse_args(arguments)
     kernels = [kernel for kernel in all_planted() if any(part in kernel.name for part in given.only or [""])]
+    if not kernels:
+        parser.error(f"no kernel's KIND/NAME contains {' or '.join(given.only or [])}")
     emulator = Emulator(step_limit=_STEP_LIMIT)
     verdicts = [judge(kernel, emulator) for kernel in kernels]
     print(table(verdicts), flush=True)
@@ -178,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not verdict.right:
             print(f"{verdict.kernel.name}: {verdict.faults} twin: {verdict.of_twin}", flush=True)
     seen: dict[tuple[str, str], Seen] = {}
-    status = 0 if kernels and all(verdict.right for verdict in verdicts) else 1
+    status = 0 if all(verdict.right for verdict in verdicts) else 1
     if given.sanitizer:
         try:
             find_sanitizer()

@@ -43,6 +43,7 @@ def by_instruction(names: Sequence[str] = ()) -> dict[str, list[Vector]]:
 
 
 def examples_record(folder: Path) -> Path:
+    """Where the record of the examples lies."""
     return folder / EXAMPLES / f"{EXAMPLES}.zip"
 
 
@@ -111,18 +112,24 @@ def _replay(folder: Path, names: Sequence[str], page: Path | None) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.vectors", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", choices=["record", "replay", "list"])
     parser.add_argument("names", nargs="*", help="instructions; all by default")
     parser.add_argument("--executor", choices=["emulator", "gpu"], default="gpu", help="with record")
-    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="the record, in place of this checkout's")
     parser.add_argument("--made-on", default="", help="with record: device and driver, kept in the record")
     parser.add_argument("-o", "--output", type=Path, help="with replay of everything: the page to write")
     given = parser.parse_intermixed_args()
     if given.output is not None and (given.names or given.action != "replay"):
         parser.error("-o goes with `replay` of everything")
+    found = by_instruction(given.names) if given.names or given.action == "list" else {}
+    for name in given.names:
+        if name not in found and name != EXAMPLES:
+            parser.error(f"no vectors are made of {name!r}; `list` has those that are")
     if given.action == "list":
-        for name, every in by_instruction(given.names).items():
+        for name, every in found.items():
             print(f"{name}: {len(every)} vectors of {len({v.expansion.form.syntax for v in every})} forms")
         return 0
     if given.action == "replay":
