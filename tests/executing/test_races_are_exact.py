@@ -126,6 +126,14 @@ def same_as_straight(body: str, blocks: int, threads: int, lanes: int) -> None:
     assert [str(buffer) for buffer in found.buffers] == [str(buffer) for buffer in wanted.buffers]
 
 
+#: Each thread reads a word, then writes a pair: of all threads every other word, one after another.
+_PAIRS = """shl.b32 %r6, %r1, 2; add.u32 %r8, %r6, %r4; ld.shared.u32 %r9, [%r8]; cvt.u64.u32 %rd3, %r6;
+add.u64 %rd4, %rd3, %rd1; ld.global.u32 %r9, [%rd4]; add.u32 %r12, %r8, %r6; add.u64 %rd5, %rd4, %rd3;
+st.shared.v2.u32 [%r12], {%r1, 5}; st.global.v2.u32 [%rd5], {%r1, 5};"""
+
+
+@example(_PAIRS, 1, 32, 64)
+@example(_PAIRS.replace("ld.global", "ld.volatile.global"), 1, 32, 64)
 @given(bodies(), st.integers(1, 3), st.sampled_from([1, 32, 40, 64]), st.sampled_from([64, 512]))
 @settings(max_examples=120, deadline=None)
 def test_reports_are_those_of_the_straight_way(body: str, blocks: int, threads: int, lanes: int) -> None:

@@ -108,7 +108,9 @@ class Touch:
 
     def granules(self) -> Tags:
         """`where` as an array."""
-        return np.arange(self.where.start, self.where.stop) if isinstance(self.where, slice) else self.where
+        if not isinstance(self.where, slice):
+            return self.where
+        return np.arange(self.where.start, self.where.stop, self.where.step)
 
     def by_granule(self, values: Tags) -> Tags:
         """Of an array by lane of the batch, the element for each granule."""
