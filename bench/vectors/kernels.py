@@ -148,7 +148,7 @@ def _register_bits(bits: int) -> int:
 def vectors(table: Table, arch: str) -> Iterator[Vector]:
     """A kernel, or a few with different constants, for every form that one cell and registers can show."""
     for expansion in forms(table, arch):
-        yield from vectors_of(table, expansion, arch)
+        yield from vectors_of(expansion, arch)
 
 
 def forms(table: Table, arch: str) -> tuple[Expansion, ...]:
@@ -187,7 +187,7 @@ def _operand_signature(operand: Operand) -> str:
     return "#" if operand.kinds == {"imm"} else inner
 
 
-def vectors_of(table: Table, expansion: Expansion, arch: str) -> Iterator[Vector]:
+def vectors_of(expansion: Expansion, arch: str) -> Iterator[Vector]:
     """Kernels of one form: one, or up to four with other constants; none where no register, constant or cell can
     stand for an operand."""
     unary = [o for o in expansion.operands if o.access == "read" and o.kinds & {"reg", "pred"}]

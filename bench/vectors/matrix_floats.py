@@ -29,7 +29,7 @@ def float_vectors(table: Table, arch: str, rows: int = ROWS, seed: str = "") -> 
         if known or FORMATS.keys().isdisjoint(expansion.opcode.split(".")):
             continue
         made.add(expansion.opcode)
-        whole = next(iter(vectors_of(table, expansion, arch)))
+        whole = next(iter(vectors_of(expansion, arch)))
         # Sums of f64 take the emulator long.
         yield _of_any_size(whole, expansion, rows // 4 if "f64" in whole.name else rows, seed)
 

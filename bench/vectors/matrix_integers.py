@@ -18,5 +18,5 @@ def integer_vectors(table: Table, arch: str) -> Iterator[Vector]:
         if floats or expansion.opcode in made or table.unavailable(expansion, arch, NEWEST) is not None:
             continue
         made.add(expansion.opcode)
-        vector = next(iter(vectors_of(table, expansion, arch)))
+        vector = next(iter(vectors_of(expansion, arch)))
         yield replace(vector, rows=BLOCK, columns=tuple(words[:BLOCK] for words in vector.columns))

@@ -199,7 +199,7 @@ mapa.shared::cluster.u32 %r3, %r3, %r20; mapa.shared::cluster.u32 %r4, %bars, %r
     return _made(expansion, arch, body, _READ_BACK, type_name=expansion.type, cluster=True)
 
 
-def _remote(expansion: Expansion, size: int, *, one: bool) -> str:
+def _remote(size: int, *, one: bool) -> str:
     """`%d8`, `%d9`: a place in the other block, the thread's own or one for all, and the mbarrier there, as generic
     addresses; `%r3`, `%r4`: the same in the cluster's shared memory."""
     first = "%tile" if one else "%r1"
@@ -220,7 +220,7 @@ def _store(expansion: Expansion, arch: str) -> Vector:
     vector = next(o.vector for o in expansion.operands if o.name == "b")
     registers = [f"%{'r' if word_bits(expansion.type) == 32 else 'd'}{number}" for number in (10, 11, 12, 13)]
     value = registers[0] if vector == 1 else "{" + ", ".join(registers[:vector]) + "}"
-    body = _remote(expansion, vector * word_bits(expansion.type) // 8, one=False)
+    body = _remote(vector * word_bits(expansion.type) // 8, one=False)
     body += "mov.b64 %d10, %d1; mov.b64 %d11, %d2;\n"
     body += statement(expansion, **_place(expansion), b=value) + f"\n{_WAIT}{_READ}{MEET}"
     return _made(expansion, arch, body, _READ_BACK, type_name="b64", cluster=True)
@@ -229,7 +229,7 @@ def _store(expansion: Expansion, arch: str) -> Vector:
 def _red_async(expansion: Expansion, arch: str) -> Vector:
     """All at one place. inc and dec have one bound, since their order is open."""
     value = "%d1" if word_bits(expansion.type) == 64 else "%r10"
-    body = _remote(expansion, word_bits(expansion.type) // 8, one=True)
+    body = _remote(word_bits(expansion.type) // 8, one=True)
     if {"inc", "dec"} & set(expansion.opcode.split(".")):
         body += f"mov.u32 %r10, {random_words(expansion.opcode, 1)[0] % np.uint64(100)};\n"
     body += statement(expansion, **_place(expansion), b=value) + f"\n{_WAIT}{_READ}{MEET}"

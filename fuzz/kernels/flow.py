@@ -296,7 +296,7 @@ def _leave(w: Writer, place: Place) -> None:
     w.somebody_left = True
 
 
-def checkpoint(w: Writer, place: Place) -> None:
+def checkpoint(w: Writer) -> None:
     """The hash so far, into one of the thread's words of the output."""
     w.checkpoints += 1
     w.line(f"st.global.b64 [%out+{8 * (1 + w.checkpoints % 7)}], %hash")

@@ -58,7 +58,7 @@ def make(seed: int, *, statements: int = 0, scalar_only: bool = False) -> Kernel
     end = w.statements + size
     while w.statements < end:
         flow.body(w, place, size // 7)
-        flow.checkpoint(w, place)
+        flow.checkpoint(w)
     return _whole(seed, w, functions)
 
 
