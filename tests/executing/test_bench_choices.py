@@ -13,7 +13,7 @@ import pytest
     ("bench.emulator", ["--largest", "1023"], "1024"),
     ("bench.emulator_coverage", ["--absent"], "--absent"),
     ("bench.mutants.__main__", ["--only", "nothing so called"], "'nothing so called'"),
-    ("bench.planted.__main__", ["--only", "nothing", "--only", "so called"], "nothing or so called"),
+    ("bench.planted.__main__", ["--only", "no such", "--only", "nor such"], "no such or nor such"),
     ("bench.vectors.__main__", ["replay", "fma", "fmma"], "'fmma'"),
     ("bench.vectors.__main__", ["list", "fmma"], "'fmma'"),
 ])
