@@ -113,8 +113,9 @@ def report(
     lines = [
         "# The emulator beside an H200, instruction by instruction", "",
         "Written by `python -m bench.vectors replay -o docs/vectors.md`; what the vectors are is said in",
-        "[the emulator's page](emulator.md#compared-with-a-gpu). A row is what one thread stored; forms are rows of",
-        "the ISA table. Bounds are those that the manual gives approximate instructions.", "",
+        "[the emulator's page](emulator.md#compared-with-a-gpu). A row is what one thread stored; forms are lines of",
+        "the manual's syntax, some of which the ISA table has in several rows. Bounds are those that the manual",
+        "gives approximate instructions.", "",
         f"Recorded on: {', '.join(made_on)}.", "", instructions(tallies), "", "## Kernels with an oracle", "",
         "The kernels of `tests/kernels/`, with inputs of their specs' schedules; what is wrong the oracle says.",
         "", examples(kernels), "", "## Which forms are shown", "",
