@@ -5,21 +5,16 @@ Addresses are int64 arrays, one per lane of the set; results and values are unsi
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
 from ptxgen.executing.emulator import late, meeting, races, undefined
 from ptxgen.executing.emulator.lanes import Lanes
 from ptxgen.executing.emulator.machine import Machine
+from ptxgen.executing.emulator.meeting import Addresses, Offsets
 from ptxgen.executing.emulator.memory import INITIALISED, MAPPED, RANK_SHIFT, WRITABLE, Region, describe, window_of
 from ptxgen.executing.emulator.values import Array, Bools
 from ptxgen.executing.protocol import FaultKind
-
-#: int64 arrays, one element per lane of the set.
-Addresses: TypeAlias = Any
-Offsets: TypeAlias = Any
 
 
 def offsets(m: Machine, region: Region, address: Addresses, lanes: Lanes) -> Offsets:

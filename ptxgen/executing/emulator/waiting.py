@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ptxgen.executing.emulator import races
+from ptxgen.executing.emulator import meeting, races
 from ptxgen.executing.emulator.causality import SPACES
 from ptxgen.executing.emulator.lanes import LaneArray, Lanes, as_array
 from ptxgen.executing.emulator.machine import Machine
@@ -71,7 +71,7 @@ def _changer(m: Machine, region: Region, place: int, lane: int) -> str:
     for trace in (region.atomics, region.writes):
         if trace is None:
             continue
-        races.settle(trace, order, private=region.space == "shared" and m.cluster_size == 1)
+        races.settle(trace, order, private=meeting.private(m, region))
         tag, time = int(trace.tag[place // 4]), int(trace.time[place // 4])
         if tag > 0:
             return _did(m, tag - order.first_tag, lane, time)
