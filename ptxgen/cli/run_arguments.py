@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ FORMS = (
 )
 _MADE = ("zeros", "empty", "arange", "random")
 _MOST_BYTES = 1 << 32
+_MOST_HEADER = 1 << 16
 _SIZE = re.compile(r"\s*\d{1,10}\s*", re.ASCII)
 
 
@@ -103,7 +105,7 @@ def _made(form: str, rest: str, where: str, number: int) -> npt.NDArray[np.gener
     dtype = np.dtype(DTYPES[kind])
     size = int(count)
     if size * dtype.itemsize > _MOST_BYTES:
-        raise UsageError(f"{where} is too large", why=f"a buffer holds at most {_MOST_BYTES >> 30} GiB")
+        raise _too_large(where)
     if form in ("zeros", "empty"):
         return np.zeros(size, dtype)
     with np.errstate(over="ignore"):
@@ -117,6 +119,10 @@ def _made(form: str, rest: str, where: str, number: int) -> npt.NDArray[np.gener
         return random.integers(limits.min, limits.max, size, dtype, endpoint=True)
 
 
+def _too_large(where: str) -> UsageError:
+    return UsageError(f"{where} is too large", why=f"a buffer holds at most {_MOST_BYTES >> 30} GiB")
+
+
 def _bfloat16(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     """Words of the bfloat16 nearest to each value, ties to even."""
     words = values.astype(np.float32).view(np.uint32)
@@ -126,7 +132,12 @@ def _bfloat16(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 def read_array(path: str, where: str) -> npt.NDArray[np.generic]:
     """The array of a .npy file in the machine's byte order. Raises UsageError."""
     try:
+        if Path(path).stat().st_size > _MOST_BYTES + _MOST_HEADER:
+            raise _too_large(where)
         array = np.load(path, allow_pickle=False)
+    except MemoryError:
+        # The header may name any size, whatever the file holds.
+        raise _too_large(where) from None
     except OSError as error:
         raise UsageError(f"{where} cannot be read", why=error.strerror or str(error)) from None
     except (ValueError, EOFError) as error:

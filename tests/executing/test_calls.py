@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from executor_contract import HEADER
 
+from ptxgen.errors import PtxgenError
 from ptxgen.executing import Buffer, Launch, Outcome
-from ptxgen.executing.emulator import Emulator
+from ptxgen.executing.emulator import Emulator, fitting, library, stack
 
 EMULATOR = Emulator()
 ENTRY = """.visible .entry k(.param .u64 out)
@@ -119,6 +120,38 @@ def test_endless_recursion_overflows_the_stack() -> None:
     functions = ".func f(.reg .b32 %n) { .local .b8 big[256]; st.local.u8 [big], 1; call f, (%n); ret; }"
     outcome = run(functions, "call f, (%r1);")
     assert [fault.kind for fault in outcome.faults] == ["stack-overflow"]
+
+
+ENDLESS = {
+    "itself": (".func f() { call f; ret; }", "call f;"),
+    "each other": (".func g(); .func f() { call g; ret; } .func g() { call f; ret; }", "call f;"),
+    "through a register": (
+        ".func f(.reg .b64 %p) { P: .callprototype _ (.reg .b64 _); call %p, (%p), P; ret; }",
+        "mov.u64 %rd3, f; call f, (%rd3);",
+    ),
+}
+
+
+@pytest.mark.parametrize("who", ENDLESS)
+def test_endless_recursion_without_variables_overflows_the_stack_too(who: str) -> None:
+    outcome = run(*ENDLESS[who])
+    assert [fault.kind for fault in outcome.faults] == ["stack-overflow"]
+
+
+def test_functions_that_end_need_no_stack_without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "SIZE", 64)
+    chain = "".join(f".func f{n}() {{ call f{n - 1}; ret; }}\n" for n in range(1, 100))
+    outcome = Emulator().run(
+        HEADER + ".func f0() { ret; }\n" + chain + ".visible .entry k() { call f99; ret; }", None,
+        Launch((1, 1, 1), (1, 1, 1)), [],
+    )
+    assert outcome.ok, outcome.faults
+
+
+def test_registers_kept_over_calls_are_no_more_than_there_is_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "free_memory", lambda: 1 << 10)
+    with pytest.raises(PtxgenError, match="more memory than there is"):
+        run(*ENDLESS["itself"])
 
 
 TWO = """.func (.param .b32 r) twice(.param .b32 x)
@@ -252,11 +285,24 @@ def test_each_thread_prints_in_turn() -> None:
     ("%u %lld", "st.local.u32 [buffer], -1; st.local.u64 [buffer+8], -5;", "4294967295 -5", 2),
     ("%s!%c", "mov.u64 %rd7, name; cvta.global.u64 %rd7, %rd7; st.local.u64 [buffer], %rd7; "
      "st.local.u32 [buffer+8], 65;", "abc!A", 2),
+    ("%.*f", "st.local.u32 [buffer], -1; st.local.f64 [buffer+8], 0d4004000000000000;", "2.500000", 2),
+    ("%.f|%.d|", "st.local.f64 [buffer], 0d4008000000000000; st.local.u32 [buffer+8], 0;", "3||", 2),
     ("%*d", "st.local.u32 [buffer], 4; st.local.u32 [buffer+4], 7;", "   7", 2),
     ("%hhu %g", "st.local.u32 [buffer], 300; st.local.f64 [buffer+8], 0d3FE0000000000000;", "44 0.5", 2),
 ])
 def test_formats(text: str, fill: str, want: str, count: int) -> None:
     assert printed(text, fill) == (want, [count])
+
+
+@pytest.mark.parametrize("text", ["%999999999d", "%-999999999d", "%.999999999d", "%.99999999999f", "%*d", "%.*d"])
+def test_a_piece_of_text_is_of_bounded_length(text: str) -> None:
+    found, _ = printed(text, "st.local.u32 [buffer], 2147483647; st.local.u32 [buffer+4], 7;")
+    assert 0 < len(found) < 5000
+
+
+def test_what_is_printed_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "_MOST_PRINTED", 10)
+    assert printed("abc\n", "", 32) == ("abc\nabc\nab" + library._CUT, [0] * 32)
 
 
 def test_a_failed_assertion_is_a_trap_with_its_text() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from executor_contract import HEADER, REGISTERS, empty, kernel, line
@@ -367,3 +369,23 @@ def test_a_fault_leaves_the_buffers_as_they_were_then() -> None:
     body = "st.global.u32 [%rd2], %r1; setp.eq.u32 %p1, %r1, 0;\n@%p1 trap; // here"
     outcome = run(kernel(body), line(4), [empty(4)])
     assert list(outcome.buffers[0]) == [0, 1, 2, 3]
+
+
+class Slow:
+    """Watches, and makes every step take its time."""
+
+    def begin(self, *_: object) -> None: ...
+
+    def end(self, *_: object) -> None: ...
+
+    def accessed(self, *_: object) -> None: ...
+
+    def issued(self, *_: object) -> None:
+        time.sleep(0.02)
+
+
+def test_few_steps_that_take_long_end_by_time_too() -> None:
+    ptx = kernel("mov.u32 %r10, 0;\n" + "add.u32 %r10, %r10, 1;\n" * 100)
+    outcome = Emulator(time_limit=0.1).run(ptx, None, line(1), [empty(1)], watchers=[Slow()])
+    assert [fault.kind for fault in outcome.faults] == ["time-limit"]
+    assert outcome.instructions < 50

@@ -104,6 +104,19 @@ def test_files_that_are_no_arrays(scale: Path) -> None:
                       "--arg", f"npy:{bad}", "--arg", "zeros:f32:1", "--arg", "f32:1", "--arg", "u32:1") == 2
 
 
+def test_files_of_more_than_a_buffer_holds(scale: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is that large, and a small one whose header claims it."""
+    large, lying = scale.parent / "large.npy", scale.parent / "lying.npy"
+    np.save(lying, np.zeros(10, np.uint8))
+    lying.write_bytes(lying.read_bytes().replace(b"(10,), }" + b" " * 16, b"(10000000000000000,), } "))
+    with large.open("wb") as file:
+        file.truncate(5 << 30)
+    for path in (large, lying):
+        assert invoke("run", str(scale), "--grid", "1", "--block", "1", "--executor", "emulator",
+                      "--arg", f"npy:{path}", "--arg", "zeros:f32:1", "--arg", "f32:1", "--arg", "u32:1") == 2
+        assert "too large" in capsys.readouterr().err
+
+
 def test_ptx_that_does_not_parse_is_exit_one(tmp_path: Path) -> None:
     path = tmp_path / "bad.ptx"
     path.write_text(".version 8.0\n.target sm_80\n.visible .entry k() { add.u32 %r1 %r2; }\n")

@@ -199,7 +199,8 @@ class Builder:
     def routine(self, name: str) -> Routine:
         """The function as one that is called; it is decoded after the entry."""
         self.stack()
-        return self.routines.setdefault(name, Routine(self.functions[name]))
+        frame = Frame(stack.WAY_BACK if name in self.recursive or name in self.pointed else 0)
+        return self.routines.setdefault(name, Routine(self.functions[name], frame=frame))
 
     # -------------------------------------------------------------- calls
 

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from ptxgen.executing.emulator.building import Builder
 
 FUNCTIONS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
-_PIECE = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
+_PIECE = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONGEST = 4096
+#: Characters of `Outcome.printed`; a GPU keeps a megabyte.
+_MOST_PRINTED = 1 << 24
+_CUT = "\n… more was printed than is kept\n"
 _Getter = Callable[[Machine, Lanes], Array]
 
 
@@ -100,10 +103,20 @@ def _print(
     for number, (text, buffer) in enumerate(zip(formats, buffers, strict=True)):
         lane = lane_at(lanes, number)
         line, arguments = _format(m, lane, _text(m, lane, int(text)), int(buffer))
-        m.report.printed.append(line)
+        _keep(m, line)
         written[number] = arguments
     if put is not None:
         put(m, lanes, written)
+
+
+def _keep(m: Machine, line: str) -> None:
+    """Add to what was printed, up to the most that is kept."""
+    report = m.report
+    if report.printed_size < _MOST_PRINTED:
+        report.printed.append(line[: _MOST_PRINTED - report.printed_size])
+        if report.printed_size + len(line) > _MOST_PRINTED:
+            report.printed.append(_CUT)
+    report.printed_size += len(line)
 
 
 def _format(m: Machine, lane: int, text: str, buffer: int) -> tuple[str, int]:
@@ -120,14 +133,17 @@ def _format(m: Machine, lane: int, text: str, buffer: int) -> tuple[str, int]:
         return found
 
     def star(given: str | None) -> str:
-        return str(struct.unpack("<i", take(4))[0]) if given == "*" else given or ""
+        number = struct.unpack("<i", take(4))[0] if given == "*" else int(given) if given else None
+        return "" if number is None else str(max(-_LONGEST, min(number, _LONGEST)))
 
     def piece(match: re.Match[str]) -> str:
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
-        wide, exactly = star(width), star(precision)
-        head = f"%{flags}{wide}" + ("" if precision is None else f".{exactly}")
+        wide, exactly = star(width), None if precision is None else star(precision)
+        if exactly and int(exactly) < 0:
+            exactly = None                          # as in C, a negative one counts as none
+        head = f"%{flags}{wide}" + ("" if exactly is None else f".{exactly}")
         if kind in "eEfFgGaA":
             number = struct.unpack("<d", take(8))[0]
             return _hexadecimal(number, kind) if kind in "aA" else str((head + kind) % number)
@@ -143,7 +159,7 @@ def _format(m: Machine, lane: int, text: str, buffer: int) -> tuple[str, int]:
         value &= (1 << bits) - 1
         if kind in "di" and value >> bits - 1:
             value -= 1 << bits
-        return _integer(flags, int(wide or 0), None if precision is None else int(exactly), kind, value)
+        return _integer(flags, int(wide or 0), None if exactly is None else int(exactly or 0), kind, value)
 
     return _PIECE.sub(piece, text), arguments
 

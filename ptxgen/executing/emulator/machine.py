@@ -80,7 +80,8 @@ class Report:
 
     faults: list[Fault] = field(default_factory=list)
     seen: set[tuple[str, int]] = field(default_factory=set)
-    printed: list[str] = field(default_factory=list)       # what vprintf was given, in order
+    printed: list[str] = field(default_factory=list)       # what vprintf was given, in order, up to a limit
+    printed_size: int = 0                                  # characters of it all
     allocated: dict[int, int] = field(default_factory=dict)         # by address: bytes that malloc gave
     heap_used: int = 0                                     # bytes of the device heap, freed ones too
     unlaunched: int = 0                                    # blocks at the grid's end that have not begun
@@ -189,7 +190,8 @@ class Machine:
         twin.regions = {space: region.copy() for space, region in self.regions.items()}
         report = self.report
         twin.report = Report(
-            list(report.faults), set(report.seen), list(report.printed), dict(report.allocated), report.heap_used
+            list(report.faults), set(report.seen), list(report.printed), report.printed_size, dict(report.allocated),
+            report.heap_used, report.unlaunched, set(report.refused),
         )
         twin.order = copy.deepcopy(self.order)
         twin.lines = list(self.lines)

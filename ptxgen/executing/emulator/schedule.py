@@ -123,7 +123,8 @@ def _run_group(
         m.line = step.line
         m.steps += 1
         m.instructions += size
-        if not m.steps & 255:
+        # A single step of many threads may take a second, so that every one looks at the clock.
+        if not m.steps & 255 or time.monotonic() > deadline:
             _limits(m, program, step_limit, deadline, seconds, lanes)
         chosen = None if step.guard is None else _allowed(m, program, step, step.guard, lanes)
         some = lanes if chosen is None else select(lanes, chosen)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptxgen.executing.emulator import access, undefined
+from ptxgen.executing.emulator import access, fitting, undefined
 from ptxgen.executing.emulator.barriers import ready
 from ptxgen.executing.emulator.lanes import Lanes, count, select
 from ptxgen.executing.emulator.machine import Depth, Machine
@@ -26,6 +26,10 @@ SIZE = 16_384
 _ALIGNMENT = 16
 #: Where a depth keeps the step to go on with, beside register slots.
 RESUME = -1
+#: Bytes of a frame for the way back, of functions that may call themselves: endless recursion fills the stack.
+WAY_BACK = 16
+#: Depths after which it is asked whether there is memory for as many more.
+_DEPTHS = 32
 
 
 @dataclass(slots=True)
@@ -63,6 +67,13 @@ def _save(m: Machine, depth: int, lanes: Lanes, slot: int, value: Array) -> None
     kept[slot][lanes] = value
 
 
+def _check_memory(m: Machine, slots: int) -> None:
+    """Raises MemoryError where the next depths, each of so many registers of all lanes, would not fit."""
+    room = fitting.free_memory()
+    if room is not None and _DEPTHS * slots * m.lanes * 8 > room:
+        raise MemoryError
+
+
 def enter(m: Machine, lanes: Lanes, stack: Stack, caller: Frame | None, callee: Frame, resume: int) -> None:
     """Lanes call: keep their registers and the way back, and give them a new frame."""
     depths = m.depth[lanes]
@@ -72,6 +83,8 @@ def enter(m: Machine, lanes: Lanes, stack: Stack, caller: Frame | None, callee: 
         assert some is not None
         while len(m.depths) <= depth:
             m.depths.append(Depth())
+            if not len(m.depths) % _DEPTHS:
+                _check_memory(m, len(saved) + 1)
         for slot in saved:
             _save(m, int(depth), some, slot, m.registers[slot][some])
         _save(m, int(depth), some, RESUME, np.full(count(some), resume))
