@@ -153,3 +153,24 @@ def test_words(opcode: str, start: int, want: int) -> None:
             value = 7 if value == 0 or value > 7 else value - 1
     expected = value if operand == "7" else want
     assert int(outcome.buffers[0][0]) == expected  # type: ignore[index]
+
+
+@pytest.mark.parametrize("sizes", [(0, 4), (4, 0), (0, 0), (4, 0, 4)])
+def test_an_empty_buffer_is_named(sizes: tuple[int, ...]) -> None:
+    """An access at its address is beyond its end, not before or behind a neighbour."""
+    params = ", ".join(f".param .u64 p{number}" for number in range(len(sizes)))
+    number = sizes.index(0)
+    outcome = run(f"ld.param.u64 %rd1, [p{number}]; ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1], %r1;",
+                  [Buffer(np.zeros(size, "u4")) for size in sizes], params, threads=1)
+    (fault,) = outcome.faults
+    assert fault.kind == "out-of-bounds"
+    assert f"0 bytes past the end of argument {number} (p{number}) (0 bytes)" in fault.message
+    assert [0 if buffer is None else buffer.size for buffer in outcome.buffers] == list(sizes)
+
+
+@pytest.mark.parametrize("access", ["st.shared.u32 [%r1], 1;", "ld.shared.u32 %r2, [%r1];"])
+def test_dynamic_shared_memory_that_the_launch_does_not_give(access: str) -> None:
+    outcome = run(f"mov.u32 %r1, words; {access}", [], "", threads=1, module=".extern .shared .align 4 .b8 words[];")
+    (fault,) = outcome.faults
+    assert fault.kind == "out-of-bounds"
+    assert "--shared" in fault.message

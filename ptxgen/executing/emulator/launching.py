@@ -69,8 +69,7 @@ def place_buffers(
         name = f"argument {number} ({program.params[number].name})"
         extent = Extent(name, start, size, argument.initialised, not argument.read_only)
         buffers[number] = extent
-        if size:
-            extents.append(extent)
+        extents.append(extent)                          # an empty one too: accesses beside it are told as such
         cursor = start + size
     return tuple(extents), buffers
 

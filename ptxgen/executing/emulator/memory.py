@@ -198,6 +198,8 @@ def make_region(
 def describe(region: Region | None, address: int) -> str:
     """Where an address lies relative to the nearest extent, in words."""
     if region is None or not region.extents:
+        if region is not None and region.space == "shared":
+            return "where none is declared, and the launch gives none (--shared BYTES)"
         return "the kernel has no memory there"
     for extent in region.extents:
         if extent.start <= address < extent.stop:
