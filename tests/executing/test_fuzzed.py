@@ -31,7 +31,7 @@ def test_there_are_some_hundred() -> None:
     assert "H200" in read_record(RECORD)[0]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [pytest.param(n, marks=pytest.mark.slow if n % 2 else ()) for n in range(PARTS)])
 def test_the_emulator_gives_what_the_gpu_gave(part: int) -> None:
     assert differing(Emulator(), part, PARTS) == []
 
