@@ -32,11 +32,13 @@ from ptxgen.executing.gpu import GpuExecutor
 _SECONDS, _STEPS = 120.0, 4_000_000
 
 
-def _figures(name: str, results: Sequence[Result]) -> list[object]:
+def figures(name: str, results: Sequence[Result]) -> list[object]:
+    """A line of the table."""
+    files = {(r.job.file.compiler, r.job.file.name) for r in results}
     kernels = {(r.job.case.source, r.job.case.name or r.job.case.entry) for r in results}
     seconds = sum(r.seconds for r in results)
     return [
-        name, len({r.job.file.name for r in results}), len(kernels), len(results), sum(r.right for r in results),
+        name, len(files), len(kernels), len(results), sum(r.right for r in results),
         sum(bool(r.faults) for r in results), f"{sum(r.instructions for r in results):,}", f"{seconds:.1f}",
     ]
 
@@ -83,11 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         compared.append(compare(result, gpu))
     if not results and given.seconds > 0:
         parser.error(f"no kernel's COMPILER/FILE/NAME contains {given.only!r}")
-    rows = [_figures(name if given.fresh is not None else about(name, RECORDED), some)
+    rows = [figures(name if given.fresh is not None else about(name, RECORDED), some)
             for name, some in results.items()]
     every = [result for some in results.values() for result in some]
     if len(rows) > 1:
-        rows.append(_figures("all", every))
+        rows.append(figures("all", every))
     print(table("compiler | files | kernels | run | right | false alarms | thread-instructions | seconds", rows))
     document: dict[str, Any] = {"emulator": {r.job.name: _described(r) for r in every}}
     status = 0 if every and all(r.right for r in every) else 1

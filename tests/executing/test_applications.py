@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from bench.applications.__main__ import figures
 from bench.applications.case import exact, ulps, within
 from bench.applications.compiling import COMPILERS, RECORDED
-from bench.applications.running import Job, all_cases, jobs, run
+from bench.applications.running import Job, Result, all_cases, jobs, run
 from bench.corpus.recording import recorded
 from ptxgen.executing.emulator import Emulator
 
@@ -53,6 +54,14 @@ def test_every_file_of_each_kernel(job: Job) -> None:
 def test_every_case_has_a_file() -> None:
     assert {case.title for case in all_cases()} == {job.case.title for job in EVERY}
     assert len({job.name for job in EVERY}) == len(EVERY)
+
+
+def test_files_of_several_compilers_are_not_one() -> None:
+    """Two compilers may name a file alike; the line of all has the sum of theirs."""
+    results = [Result(job, (), None, 0, 0.0, {}) for job in EVERY]
+    by_compiler = {name: [r for r in results if r.job.file.compiler == name] for name in COMPILERS}
+    files = [figures(name, some)[1] for name, some in by_compiler.items()]
+    assert figures("all", results)[1] == sum(files) == len({(job.file.compiler, job.file.name) for job in EVERY})
 
 
 def test_what_is_wrong_is_told() -> None:
