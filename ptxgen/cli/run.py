@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import typer
 
 from ptxgen.cli.check import read_ptx
@@ -160,11 +162,23 @@ def save(outcome: Outcome, arguments: Sequence[Argument], folder: Path) -> list[
         for number, (argument, final) in enumerate(zip(arguments, outcome.buffers, strict=True)):
             if isinstance(argument, Buffer) and final is not None:
                 path = folder / f"arg{number}.npy"
-                np.save(path, final)
+                _write(path, final)
                 paths.append(path)
     except OSError as error:
         raise UsageError(f"the buffers cannot be saved in {folder}", why=error.strerror or str(error)) from None
     return paths
+
+
+def _write(path: Path, array: npt.NDArray[np.generic]) -> None:
+    """The whole file or, when that fails, the one that was there before. Raises OSError."""
+    trial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with trial.open("wb") as file:
+            np.save(file, array)
+        os.replace(trial, path)
+    except BaseException:
+        trial.unlink(missing_ok=True)
+        raise
 
 
 def _print(

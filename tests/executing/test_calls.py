@@ -246,7 +246,10 @@ def test_memory_from_the_stack() -> None:
 
 
 @pytest.mark.parametrize(("body", "kind"), [
-    ("mov.u64 %rd4, 100000; alloca.u64 %rd5, %rd4;", "stack-overflow"),
+    *((f"mov.u64 %rd4, {size}; alloca.u64 %rd5, %rd4;", "stack-overflow") for size in (
+        100000, 16385, -8, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000)),
+    *((f"mov.u64 %rd4, {top}; stackrestore.u64 %rd4;", "stack-overflow") for top in (0, -1, 0x8000000000000000)),
+    ("mov.u32 %r4, -16; alloca.u32 %r5, %r4;", "stack-overflow"),
     ("mov.u64 %rd4, 16; alloca.u64 %rd5, %rd4; ld.local.u32 %r10, [%rd5]; st.global.u32 [%rd2], %r10;",
      "uninitialised-read"),
 ])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,26 @@ def test_files_that_are_no_arrays(scale: Path) -> None:
         bad.write_bytes(content)
         assert invoke("run", str(scale), "--grid", "1", "--block", "1", "--executor", "emulator",
                       "--arg", f"npy:{bad}", "--arg", "zeros:f32:1", "--arg", "f32:1", "--arg", "u32:1") == 2
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_what_cannot_be_saved_leaves_the_files_of_before(
+    scale: Path, fault: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full, or the user interrupts, when half of an array is written."""
+    folder = scale.parent / "out"
+    words = ["run", str(scale), "--grid", "1", "--block", "4", "--executor", "emulator", "--arg", "arange:f32:4",
+             "--arg", "zeros:f32:4", "--arg", "f32:2", "--arg", "u32:4", "-o", str(folder)]
+    assert invoke(*words) == 0
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def half(file: Any, array: Any) -> None:
+        file.write(b"half")
+        raise fault
+
+    monkeypatch.setattr(np, "save", half)
+    assert invoke(*words) in {2, 130}
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_files_of_more_than_a_buffer_holds(scale: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,7 +114,8 @@ def allocate(m: Machine, lanes: Lanes, stack: Stack, size: Array, alignment: int
     top = m.registers[stack.top][lanes].astype(np.int64)
     start = -(-top // alignment) * alignment
     end = -(-(start + size) // 8) * 8
-    over = end > stack.start + SIZE
+    # Sizes are unsigned words, so that a negative one is a huge one.
+    over = (size < 0) | (size > SIZE) | (end > stack.start + SIZE)
     if over.any():
         message = f"the thread's stack of {SIZE} bytes is full"
         m.fault_among("stack-overflow", message, lanes, over, address=start)
@@ -181,7 +182,12 @@ def step_of(site: Site, stack: Stack) -> Step:
         get = site.bits(site.operands[0], type_name)
 
         def restore(m: Machine, lanes: Lanes) -> None:
-            m.registers[stack.top][lanes] = get(m, lanes)
+            top = np.broadcast_to(get(m, lanes), (count(lanes),)).astype(np.uint64)
+            outside = (top < stack.start) | (top > stack.start + SIZE)
+            if outside.any():
+                message = "stackrestore of an address outside the stack"
+                m.fault_among("stack-overflow", message, lanes, outside, address=top)
+            m.registers[stack.top][lanes] = top
 
         return Step("plain", site.line, site.instruction.opcode, restore)
     put = site.put(site.operands[0], type_name)
