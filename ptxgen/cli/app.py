@@ -164,7 +164,7 @@ def _guarded(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _say(_environment(error), 2)
     except MemoryError:
-        return _say("error: out of memory\n  fix: use a smaller model, or a shorter context", 2)
+        return _say("error: out of memory\n  fix: use a smaller model or context, or smaller buffers", 2)
     except SystemExit as leaving:
         # typer ends so when it meets a closed pipe
         return _PIPE_CLOSED if leaving.code == 1 else int(leaving.code or 0)

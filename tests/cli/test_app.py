@@ -54,7 +54,7 @@ def raising(error: BaseException) -> Callable[[], None]:
          "error: no space left on device\n  at: /x/out.ptx\n  fix: free some space, or write elsewhere\n"),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 2,
          "error: permission denied\n  at: /x\n  fix: mend the permissions, or name another place\n"),
-        (MemoryError(), 2, "error: out of memory\n  fix: use a smaller model, or a shorter context\n"),
+        (MemoryError(), 2, "error: out of memory\n  fix: use a smaller model or context, or smaller buffers\n"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
     ],
     ids=lambda value: type(value).__name__,
