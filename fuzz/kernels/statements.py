@@ -8,6 +8,7 @@ from bench.vectors.inputs import word_bits
 from fuzz.kernels.forms import kind_of, kinds_of, usable
 from fuzz.kernels.writing import REGISTERS, Place, Writer
 from ptxgen.isa import Expansion, Operand
+from ptxgen.isa.faults import circumstances
 
 #: Instructions that are chosen as one, so that their many names do not crowd out the others.
 _VIDEO = tuple(
@@ -25,8 +26,6 @@ _NOT_A_NUMBER = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E0
 #: for narrower types too, or assemblers take them for copies where both operands are the same.
 _COPIES = frozenset({"mov", "selp", "slct", "ld"})
 _NAN_IS_OPEN = frozenset({"neg", "abs", "min", "max", "cvt"})
-#: Under a false guard, code that ptxas makes for these changes the result all the same.
-LOSES_ITS_GUARD = frozenset({"testp", "set"})
 #: What a simple interpreter follows.
 _PLAIN = (
     "add", "sub", "mul", "mad", "min", "max", "abs", "neg", "and", "or", "xor", "not", "shl", "shr", "selp", "setp",
@@ -76,7 +75,7 @@ def emit(
 ) -> None:
     """The form with operands of the pools, under the `guard`, or now and then under any where it may be `guarded`;
     `address` and `mask` are taken where it wants them."""
-    if guarded and w.dice.chance(0.15) and not loses_its_guard(form):
+    if guarded and w.dice.chance(0.15) and "guard" not in circumstances(form):
         guard = f"@{w.dice.pick(('', '!'))}{w.register('pred')} "
     results: list[tuple[str, str]] = []
     texts = [_operand(w, form, index, operand, results, address, mask) for index, operand in enumerate(form.operands)]
@@ -86,11 +85,6 @@ def emit(
             one_nan(w, register, kind)
         if w.dice.chance(0.3):
             w.mix(register, kind)
-
-
-def loses_its_guard(form: Expansion) -> bool:
-    """Whether ptxas is known to drop a guard of such a form."""
-    return form.name in LOSES_ITS_GUARD or (form.name in ("vadd4", "vsub4") and form.opcode.endswith(".add"))
 
 
 def one_nan(w: Writer, register: str, kind: str) -> None:
@@ -133,8 +127,8 @@ def _operand(
         if operand.type in _FLOATS:
             prefix, digits = _FLOAT_PREFIX[operand.type]
             return f"{prefix}{w.dice.pick(_FLOATS[operand.type]):0{digits}X}"
-        if form.name in ("shl", "shr"):
-            return str(w.dice.below(80))             # of larger ones ptxas takes 16 bits where the value has 16
+        if form.name in ("shl", "shr") and ("constant" in circumstances(form) or w.dice.chance(0.8)):
+            return str(w.dice.below(80))
         if operand.type[0] in "usb" and operand.type[1:] in ("16", "32", "64"):
             return literal(w, operand.type)
     return w.register(kind)
@@ -192,8 +186,7 @@ def carry_chain(w: Writer, place: Place) -> None:
     chain.append(w.dice.pick([f for name in following for f in every[name]]))
     results: list[tuple[str, str]] = []
     lines = []
-    # Where the carry is known to be 0, ptxas makes wrong code of `madc.hi` over 64 bits.
-    w.constants = False
+    w.constants = constant and not any("carry" in circumstances(form) for form in chain)
     for form in chain:
         lines.append(f"{form.opcode} " + ", ".join(
             _operand(w, form, index, operand, results, "", "") for index, operand in enumerate(form.operands)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from ptxgen.isa.faults import circumstances, faulty_names
 from ptxgen.isa.model import Expansion
 from ptxgen.semantics.choices import Reserve
 from ptxgen.semantics.contract import Contract, Level
@@ -33,8 +35,9 @@ DEGENERATE = ("sub", "max", "min", "setp", "xor", "and", "or", "div", "rem", "se
 
 REGISTER = r"%[a-z]{1,2}[0-9]{1,3}"
 NUMBER = r"(-?(0|[1-9][0-9]{0,8})|0f[0-9A-F]{8}|-?(0|[1-9][0-9]{0,5})\.[0-9]{1,6})"
+#: Where assemblers cut constants to 16 bits: nothing is left to cut.
+SHORT_NUMBER = r"(0|[1-9][0-9]{0,3})"
 ADDRESS = rf"\[(param_[a-z0-9_]{{1,16}}|{REGISTER}(\+(0|[1-9][0-9]{{0,3}}))?)\]"
-SYNTAX_OPERAND = rf"({REGISTER}|%n?(tid|ctaid)\.[xyz]|{NUMBER}|{ADDRESS})"
 
 
 def allowed(state: State, reserve: Reserve | None = None) -> AllowedStatements:
@@ -80,7 +83,7 @@ def _grouped(expansions: tuple[Expansion, ...]) -> tuple[tuple[Expansion, tuple[
         signature = tuple(
             (o.access, o.type, o.kinds, o.vector, o.space, o.wider, o.low, o.high, o.parts) for o in e.operands
         )
-        grouped.setdefault((_family(e), signature), (e, []))[1].append(e.opcode)
+        grouped.setdefault((_family(e), circumstances(e), signature), (e, []))[1].append(e.opcode)
     return tuple((e, tuple(o)) for e, o in grouped.values())
 
 
@@ -98,6 +101,8 @@ def _family(expansion: Expansion) -> tuple[object, ...]:
 def _choices(state: State, reserve: Reserve) -> Iterable[tuple[Sequence[str], Sequence[Row]]]:
     for expansion, opcodes in _groups(state.contract):
         rows = rows_of(state, expansion, reserve)
+        if "guard" in circumstances(expansion):
+            rows = [replace(row, guards=("",)) for row in rows if "" in row.guards]
         if rows:
             yield opcodes, rows
 
@@ -125,13 +130,28 @@ def rows_of(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
 
 
 def _syntax(state: State) -> AllowedStatements:
-    """Anything that parses: an instruction word with any modifiers and operands, a label, the end."""
-    words = Pattern(rf"{alternation(sorted(state.contract.instruction_names))}(\.[a-z][a-z0-9]{{1,6}}){{0,4}}")
-    operands = Pattern(rf"{SYNTAX_OPERAND}(, {SYNTAX_OPERAND}){{0,3}}")
+    """Anything that parses: an instruction word with any modifiers and operands, a label, the end. Instructions that
+    assemblers get wrong under a guard, or with a large constant, have none here: their forms are not told apart."""
+    guarded, cut = faulty_names("guard"), faulty_names("constant")
     guards = ("", Pattern(r"@!?%p[0-9]{1,2} "))
+    groups: dict[tuple[bool, bool], list[str]] = {}
+    for name in sorted(state.contract.instruction_names):
+        groups.setdefault((name in guarded, name in cut), []).append(name)
+    rows = tuple(
+        ((_words(names),), Row(((_operands(SHORT_NUMBER if small else NUMBER),),), ("",) if alone else guards))
+        for (alone, small), names in groups.items()
+    )
     fixed = ("}\n", Pattern(r"\$L_([0-9]{1,2}|end):\n"))
-    rows = (((words,), Row(((operands,),), guards)), (("ret",), Row((), guards)))
-    return AllowedStatements(rows, fixed)
+    return AllowedStatements((*rows, (("ret",), Row((), guards))), fixed)
+
+
+def _words(names: Sequence[str]) -> Pattern:
+    return Pattern(rf"{alternation(names)}(\.[a-z][a-z0-9]{{1,6}}){{0,4}}")
+
+
+def _operands(number: str) -> Pattern:
+    operand = rf"({REGISTER}|%n?(tid|ctaid)\.[xyz]|{number}|{ADDRESS})"
+    return Pattern(rf"{operand}(, {operand}){{0,3}}")
 
 
 # ---------------------------------------------------------------- what is held already

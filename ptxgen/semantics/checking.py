@@ -4,6 +4,7 @@
     names      declarations of the module, then function by function
     bodies     every instruction against the table, calls, addresses
     flow       registers that nothing wrote, a missing end
+    faults     what ptxas is known to make wrong code of
     sizes      shared, constant and parameter memory
 """
 
@@ -19,6 +20,7 @@ from ptxgen.semantics.checking_arguments import Passing, check_passing
 from ptxgen.semantics.checking_availability import Ground
 from ptxgen.semantics.checking_calls import Callees, check_call, check_function_addresses
 from ptxgen.semantics.checking_directives import check_directives
+from ptxgen.semantics.checking_faults import FaultWatch
 from ptxgen.semantics.checking_flow import Flow, check_flow
 from ptxgen.semantics.checking_headings import check_headings
 from ptxgen.semantics.checking_instructions import Context, check_instruction, names_in
@@ -98,6 +100,7 @@ def _check_function(function: Function, top: Scope, whole: _Whole) -> None:
     declare_labels(function.body, scope, ground.findings)
     walk = _Walk(function, whole, flow)
     walk.statements(function.body, scope)
+    walk.faults.finish(ground)
     if function.name not in whole.torn:
         check_flow(flow, ground.findings)
 
@@ -116,6 +119,7 @@ class _Walk:
         )
         self.flow = flow
         self.passing = Passing()
+        self.faults = FaultWatch()
         self.scopes = 1
 
     def statements(self, statements: Sequence[Statement], scope: Scope) -> None:
@@ -128,6 +132,7 @@ class _Walk:
             self._instruction(statement, scope)
         elif isinstance(statement, Label):
             check_name(statement.name, statement.span, self.ground, in_module=False)
+            self.faults.label()
             label = scope.label(statement.name)
             if label is not None:
                 self.flow.labels.setdefault(label, len(self.flow.steps))
@@ -153,6 +158,8 @@ class _Walk:
 
     def _instruction(self, instruction: Instruction, scope: Scope) -> None:
         chosen: Expansion | None = check_instruction(instruction, scope, self.context)
+        if chosen is not None:
+            self.faults.instruction(instruction, chosen, self.ground)
         if instruction.opcode.partition(".")[0] == "call":
             check_call(instruction, scope, self.whole.callees, self.ground)
         else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ptxgen.isa.faults import circumstances
 from ptxgen.isa.model import Expansion, Operand
 from ptxgen.semantics.choices import (
     BELOW_32,
     BELOW_64,
     NONZERO,
+    SHORT,
     Reserve,
     destination_classes,
     either_class,
@@ -77,6 +79,8 @@ def _typed_row(state: State, expansion: Expansion, reserve: Reserve) -> Row:
             operands.append(typed_destination(state, o, reserve))
         else:
             operands.append((*sources(state, o), *_typed_names(state, o)))
+    if "constant" in circumstances(expansion):  # assemblers cut the amount to 16 bits
+        operands[-1] = (*(a for a in operands[-1] if not isinstance(a, Pattern)), SHORT)
     return Row(tuple(operands), ("", *guards(state)))
 
 
