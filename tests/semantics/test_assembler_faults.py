@@ -32,7 +32,8 @@ def warnings(body: str) -> list[str]:
 @pytest.mark.parametrize("body", [
     "@%p1 testp.finite.f32 %p2, %f1;", "@!%p1 testp.normal.f32 %p2, %f1;", "@%p1 set.eq.f32.f32 %f2, %f1, %f1;",
     "@%p1 set.eq.f32.b32 %f2, %r1, %r1;", "@%p1 set.lt.u32.u16 %r2, %rs1, 3;",
-    "@%p1 set.eq.f16.f16 %rs2, %rs1, %rs1;", "@%p1 set.eq.u16.bf16 %rs2, %rs1, %rs1;", "@%p1 vadd4.u32.u32.u32.add %r2, %r1, %r1, %r1;",
+    "@%p1 set.eq.f16.f16 %rs2, %rs1, %rs1;", "@%p1 set.eq.u16.bf16 %rs2, %rs1, %rs1;",
+    "@%p1 vadd4.u32.u32.u32.add %r2, %r1, %r1, %r1;",
     "@%p1 vsub4.s32.s32.u32.add %r2, %r1, %r1, %r1;", "shl.b16 %rs2, %rs1, 65536;", "shr.s16 %rs2, %rs1, 0x10001;",
     "shr.u16 %rs2, %rs1, -65536;", "shr.b16 %rs2, %rs1, 65544;",
     "add.cc.u32 %r2, %r1, 0; madc.hi.u64 %rd2, %rd1, %rd1, %rd1;",
