@@ -119,6 +119,7 @@ def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.Monkey
                 GpuExecutor()
             assert (caught.value.why, caught.value.fix) == missing
         monkeypatch.setattr(Driver, "answer", 0)
+        monkeypatch.setattr(gpu.importlib.util, "find_spec", lambda name: object())
         assert found(lambda name: Driver()) == gpu.gpu_available() == "Imagined GPU"
         monkeypatch.setattr(gpu.importlib.util, "find_spec", lambda name: None)
         missing = found(lambda name: Driver())
