@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ def run(body: str, grid: int, block: int, **limits: Any) -> Outcome:
 def test_the_largest_grid_ends_by_time() -> None:
     outcome = run("", 2**31 - 1, 1, time_limit=0.1)
     assert [fault.kind for fault in outcome.faults] == ["time-limit"]
-    assert "of 2147483647 blocks were done" in outcome.faults[0].message
-    assert outcome.instructions > 0
+    # It may run out between two batches or within one.
+    told = r"\d+ of 2147483647 blocks were done|\d+ blocks have not begun"
+    assert re.search(told, outcome.faults[0].message)
 
 
 def test_endless_loops_in_the_largest_grid_end_by_steps() -> None:
