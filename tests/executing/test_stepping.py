@@ -162,6 +162,34 @@ def test_branches_to_labels_that_come_later() -> None:
         stepper.append("$less:")
 
 
+def test_states_of_several_branches_of_the_text() -> None:
+    """Each has the statements, registers and labels of its own, in whatever order they are restored."""
+    stepper = grown("mov.u32 %r10, 0;", "setp.lt.u32 %p1, %r2, 3;", "@%p1 bra $less;", "add.u32 %r10, %r10, 5;")
+    states = {}
+    start = stepper.save()
+    for name, statements in {
+        "placed": ("$less:", "add.u32 %r10, %r10, 1;"), "open": ("mul.lo.u32 %r10, %r10, 3;",),
+        "declared": ("$less:", ".reg .b32 %mine;", "mov.u32 %mine, 7;", "add.u32 %r10, %r10, %mine;"),
+    }.items():
+        stepper.restore(start)
+        for statement in statements:
+            stepper.append(statement)
+        stepper.go_on()
+        states[name] = stepper.save()
+    for name in ("declared", "open", "placed", "open", "declared", "placed"):
+        stepper.restore(states[name])
+        if name == "open":
+            stepper.append("$less:")
+        stepper.append("add.u32 %r10, %r10, 100;")
+        assert stepper.go_on()
+        low, high = {"declared": (107, 112), "open": (100, 115), "placed": (101, 106)}[name]
+        assert stepper.register("%r10").tolist() == [[low] * 3 + [high] * 5]
+        assert stepper.finish().ok
+    for other in (None, grown("mov.u32 %r10, 0;").save()):
+        with pytest.raises(UsageError, match="no state of this stepper"):
+            stepper.restore(other)
+
+
 def test_a_loop_that_grows() -> None:
     stepper = grown("mov.u32 %r10, 0;", "$again:", "add.u32 %r10, %r10, 1;", "setp.lt.u32 %p1, %r10, %r2;",
                     "@%p1 bra $again;")

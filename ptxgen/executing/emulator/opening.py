@@ -112,12 +112,6 @@ class LabelsToCome:
         self.leading = [one for one in self.leading if any(x.counter < 0 for x in one[1])]
         return waiting
 
-    def unplace(self) -> None:
-        """Take back the places that labels have got since this was copied."""
-        for label, _ in self.labels.values():
-            label.counter = -1
-        self._lead(self.leading)
-
     def drop_newer(self, older: LabelsToCome, scope: Scope) -> None:
         """Forget what the older copy does not know, in the scope too."""
         for name in self.labels.keys() - older.labels.keys():

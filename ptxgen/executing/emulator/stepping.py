@@ -23,7 +23,7 @@ from ptxgen.executing.emulator.lanes import as_array, union
 from ptxgen.executing.emulator.machine import Machine, Report, Stopped, make_order, start_batch
 from ptxgen.executing.emulator.opening import LabelsToCome, declares_memory, moved_to, parse_open
 from ptxgen.executing.emulator.program import Program, Step
-from ptxgen.executing.emulator.scope import Symbol, Unsupported
+from ptxgen.executing.emulator.scope import LabelSymbol, Symbol, Unsupported
 from ptxgen.executing.emulator.values import Array, Bools, storage
 from ptxgen.executing.protocol import Argument, Fault, Launch, Outcome
 from ptxgen.ptx import parse_statement
@@ -35,13 +35,17 @@ _MOST_THREADS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What `Stepper.save` keeps: the machine with its memory, and how long the kernel was."""
+    """What `Stepper.save` keeps: the machine with its memory, and the kernel as it was."""
 
+    owner: Stepper
     machine: Machine
-    steps: int
-    registers: int
+    steps: list[Step]
+    targets: list[tuple[int, tuple[int, ...]]]      # where each step leads, which labels that come later change
+    places: list[tuple[LabelSymbol, int]]           # and where each label lies
+    register_types: list[str]
+    register_names: list[str]
     symbols: dict[str, Symbol]
-    families: int
+    families: list[tuple[str, int, str]]
     labels: LabelsToCome
     next_line: int
     stopped: bool
@@ -247,21 +251,33 @@ class Stepper:
 
     def save(self) -> State:
         """The state as it is, to which `restore` leads back any number of times. Costs a copy of all memory."""
+        steps, symbols, registers = self._builder.steps, self._scope.symbols, self._builder.registers
+        places = [(symbol, symbol.counter) for symbol in symbols.values() if isinstance(symbol, LabelSymbol)]
         return State(
-            self.machine.copy(), len(self._builder.steps), len(self.machine.registers), dict(self._scope.symbols),
-            len(self._scope.families), self._labels.copy(), self._next_line, self._stopped,
+            self, self.machine.copy(), list(steps), [(step.target, step.targets) for step in steps], places,
+            list(registers.types), list(registers.names), dict(symbols), list(self._scope.families),
+            self._labels.copy(), self._next_line, self._stopped,
         )
 
     def restore(self, state: State) -> None:
-        """Go back to a state of this stepper; statements appended since are gone."""
+        """Go to a state of this stepper, an earlier or another one: the kernel has the statements that it had then.
+
+        Raises UsageError for anything else.
+        """
+        if not isinstance(state, State) or state.owner is not self:
+            raise UsageError("this is no state of this stepper", fix="restore what its own save() gave")
         self.machine = state.machine.copy()
-        del self._builder.steps[state.steps :]
+        # In place: the program holds the same lists.
+        self._builder.steps[:] = state.steps
+        for step, (target, targets) in zip(state.steps, state.targets, strict=True):
+            step.target, step.targets = target, targets
+        for label, place in state.places:
+            label.counter = place
         registers = self._builder.registers
-        del registers.types[state.registers :], registers.names[state.registers :]
+        registers.types[:], registers.names[:] = state.register_types, state.register_names
         self._scope.symbols = dict(state.symbols)
-        del self._scope.families[state.families :]
+        self._scope.families[:] = state.families
         self._labels = state.labels.copy()
-        self._labels.unplace()
         self._next_line, self._stopped = state.next_line, state.stopped
 
     # -------------------------------------------------------------- looking
