@@ -14,7 +14,7 @@ from ptxgen.isa.problems import TableError
 from ptxgen.isa.surroundings import parse_toml
 from ptxgen.isa.table import Table, load_table
 
-Circumstance = Literal["guard", "constant", "carry", "beside"]
+Circumstance = Literal["guard", "constant", "position", "carry", "beside"]
 
 _FILE = "assembler-faults.toml"
 _NEEDED = frozenset({"instructions", "circumstance", "what", "instead", "ptxas"})

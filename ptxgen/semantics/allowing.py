@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ptxgen.isa.faults import circumstances, faulty_names
 from ptxgen.isa.model import Expansion
-from ptxgen.semantics.choices import Reserve
+from ptxgen.semantics.choices import BELOW_32, Reserve
 from ptxgen.semantics.contract import Contract, Level
 from ptxgen.semantics.rows_addresses import conversion_rows
 from ptxgen.semantics.rows_arithmetic import CONSTANT_FIRST, REWRITING, arithmetic_rows
@@ -132,14 +132,15 @@ def rows_of(state: State, expansion: Expansion, reserve: Reserve) -> list[Row]:
 def _syntax(state: State) -> AllowedStatements:
     """Anything that parses: an instruction word with any modifiers and operands, a label, the end. Instructions that
     assemblers get wrong under a guard, or with a large constant, have none here: their forms are not told apart."""
-    guarded, cut = faulty_names("guard"), faulty_names("constant")
+    guarded, cut, far = (faulty_names(circumstance) for circumstance in ("guard", "constant", "position"))
     guards = ("", Pattern(r"@!?%p[0-9]{1,2} "))
-    groups: dict[tuple[bool, bool], list[str]] = {}
+    groups: dict[tuple[bool, str], list[str]] = {}
     for name in sorted(state.contract.instruction_names):
-        groups.setdefault((name in guarded, name in cut), []).append(name)
+        number = BELOW_32 if name in far else SHORT_NUMBER if name in cut else NUMBER
+        groups.setdefault((name in guarded, number), []).append(name)
     rows = tuple(
-        ((_words(names),), Row(((_operands(SHORT_NUMBER if small else NUMBER),),), ("",) if alone else guards))
-        for (alone, small), names in groups.items()
+        ((_words(names),), Row(((_operands(number),),), ("",) if alone else guards))
+        for (alone, number), names in groups.items()
     )
     fixed = ("}\n", Pattern(r"\$L_([0-9]{1,2}|end):\n"))
     return AllowedStatements((*rows, (("ret",), Row((), guards))), fixed)

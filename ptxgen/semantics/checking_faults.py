@@ -11,6 +11,8 @@ from ptxgen.semantics.checking_availability import Ground
 
 #: What they carry hangs on what they were carried.
 _READS_A_CARRY = frozenset({"addc", "subc", "madc"})
+#: The highest bit of a word.
+_HIGHEST = 31
 
 
 @dataclass
@@ -49,6 +51,9 @@ class FaultWatch:
             return instruction.guard is not None
         if fault.circumstance == "carry":
             return self.no_carry
+        if fault.circumstance == "position":
+            position = instruction.operands[2]
+            return isinstance(position, Immediate) and isinstance(position.value, int) and position.value > _HIGHEST
         amount = instruction.operands[-1]
         return isinstance(amount, Immediate) and isinstance(amount.value, int) and cut_amount(amount.value)
 

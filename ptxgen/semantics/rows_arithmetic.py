@@ -81,6 +81,8 @@ def _typed_row(state: State, expansion: Expansion, reserve: Reserve) -> Row:
             operands.append((*sources(state, o), *_typed_names(state, o)))
     if "constant" in circumstances(expansion):  # assemblers cut the amount to 16 bits
         operands[-1] = (*(a for a in operands[-1] if not isinstance(a, Pattern)), SHORT)
+    if "position" in circumstances(expansion):
+        operands[2] = (*(a for a in operands[2] if not isinstance(a, Pattern)), BELOW_32)
     return Row(tuple(operands), ("", *guards(state)))
 
 
@@ -131,6 +133,8 @@ def _source_rows(state: State, expansion: Expansion) -> list[Sources]:
     plain = [sources(state, o) for o in reads]
     if name in {"shl", "shr"}:
         plain[1] = (*registers(state, reads[1]), BELOW_64 if reads[0].type.endswith("64") else BELOW_32)
+    if "position" in circumstances(expansion):
+        plain[1] = (*registers(state, reads[1]), BELOW_32)
     if name in {"div", "rem"} and "imm" in reads[1].kinds and _integer(reads[1]):
         plain[1] = (*registers(state, reads[1]), NONZERO)
     if plain and name != "selp":

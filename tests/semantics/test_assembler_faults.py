@@ -39,6 +39,7 @@ def warnings(body: str) -> list[str]:
     "add.cc.u32 %r2, %r1, 0; madc.hi.u64 %rd2, %rd1, %rd1, %rd1;",
     "add.cc.u32 %r2, 3, 4; madc.hi.cc.s64 %rd2, %rd1, %rd1, %rd1;",
     "mad.lo.cc.u32 %r2, %r1, 0, %r1; madc.hi.u64 %rd2, %rd1, %rd1, %rd1;",
+    "bfe.s32 %r2, %r1, 32, 4;", "bfe.s32 %r2, %r1, 255, %r1;",
     "set.eq.f16.f16 %rs2, %rs1, %rs1; rcp.rn.f32 %f2, %f1;",
     "div.rn.f32 %f2, %f1, %f1; set.ge.bf16.u32 %rs2, %r1, %r1;",
 ])  # fmt: skip
@@ -47,6 +48,7 @@ def test_code_that_ptxas_gets_wrong_is_warned_of_once(body: str) -> None:
 
 
 @pytest.mark.parametrize("body", [
+    "bfe.s32 %r2, %r1, 31, 4;", "bfe.u32 %r2, %r1, 40, 4;", "bfe.s64 %rd2, %rd1, 70, 4;", "bfe.s32 %r2, %r1, %r1, 4;",
     "testp.finite.f32 %p2, %f1;", "@%p1 set.eq.u32.f32 %r2, %f1, %f1;", "set.lt.u32.u16 %r2, %rs1, 3;",
     "@%p1 set.eq.u32.f16x2 %r2, %r1, %r1;", "@%p1 vadd4.u32.u32.u32 %r2, %r1, %r1, %r1;",
     "@%p1 vadd2.u32.u32.u32.add %r2, %r1, %r1, %r1;", "shl.b16 %rs2, %rs1, 40;", "shl.b16 %rs2, %rs1, -1;",
@@ -80,6 +82,14 @@ def test_amounts_that_are_cut_are_not_offered(level: Level, opcode: str) -> None
 
 
 @pytest.mark.parametrize("level", MASKED)
+def test_fields_above_the_word_are_not_offered(level: Level) -> None:
+    for number in (32, 40, 99, 100, 255):
+        assert not allowed(example("saxpy", level)).contains(f"\tbfe.s32 %r2, %r1, {number}, 4;\n")
+    if level in (Level.SYNTAX, Level.TYPED):
+        assert allowed(example("saxpy", level)).contains("\tbfe.s32 %r2, %r1, 31, 4;\n")
+
+
+@pytest.mark.parametrize("level", MASKED)
 @pytest.mark.parametrize("name", ["saxpy", "half_add", "block_sum"])
 def test_no_row_of_any_level_has_a_guard_that_is_lost(name: str, level: Level) -> None:
     guarded = faulty_names("guard")
@@ -94,4 +104,4 @@ def test_no_row_of_any_level_has_a_guard_that_is_lost(name: str, level: Level) -
 
 def test_no_other_circumstance_can_be_written_by_what_the_profile_offers() -> None:
     offered = {circumstance for form in TABLE.offered() for circumstance in circumstances(form)}
-    assert offered <= {"guard", "constant"}
+    assert offered <= {"guard", "constant", "position"}
